@@ -1,0 +1,1 @@
+"""Luthier looks after the tools that agents and workflows play."""
