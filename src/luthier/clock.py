@@ -1,0 +1,164 @@
+"""The clock port: every wait in the package goes through it, so that tests own the time.
+
+`call_later` is the one primitive; sleeping and deadlines are built on it, the same for every clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import time
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+
+class Timer(Protocol):
+    """A callback that has been asked for."""
+
+    def cancel(self) -> None:
+        """Forget it. Harmless when it already ran."""
+
+
+class Clock(Protocol):
+    """What the house asks of time. Seconds everywhere."""
+
+    def now(self) -> float:
+        """Unix time: for records, never for measuring."""
+
+    def monotonic(self) -> float:
+        """A steady time whose differences are durations."""
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        """Call back once, on the running loop, after that time."""
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
+
+class FakeClock:
+    """Time that stands still until a test moves it; starts at Unix time 1,000,000,000."""
+
+    def __init__(self, start: float = 1_000_000_000.0) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._timers: list[tuple[float, int, _FakeTimer]] = []
+        self._order = itertools.count()
+
+    def now(self) -> float:
+        return self._start + self._elapsed
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        timer = _FakeTimer(callback)
+        heapq.heappush(self._timers, (self._elapsed + max(seconds, 0.0), next(self._order), timer))
+        return timer
+
+    @property
+    def waiting(self) -> int:
+        """How many timers have neither run nor been cancelled."""
+        return sum(1 for _, _, timer in self._timers if timer.callback is not None)
+
+    def next_due(self) -> float | None:
+        """Seconds until the next timer; None when nobody waits."""
+        due = [at for at, _, timer in self._timers if timer.callback is not None]
+        return max(min(due) - self._elapsed, 0.0) if due else None
+
+    async def advance(self, seconds: float) -> None:
+        """Move time on, running what falls due in order and letting the loop settle in between."""
+        await settle()
+        target = self._elapsed + seconds
+        while self._timers and self._timers[0][0] <= target:
+            at, _, timer = heapq.heappop(self._timers)
+            self._elapsed = max(self._elapsed, at)
+            if timer.callback is not None:
+                callback, timer.callback = timer.callback, None
+                callback()
+                await settle()
+        self._elapsed = target
+        await settle()
+
+
+class _FakeTimer:
+    __slots__ = ("callback",)
+
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self.callback: Callable[[], object] | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+async def settle(turns: int = 20) -> None:
+    """Let every task that can run do so, for a bounded number of turns of the loop."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
+async def sleep(clock: Clock, seconds: float) -> None:
+    """Wait for that long by that clock."""
+    done = asyncio.get_running_loop().create_future()
+
+    def wake() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    timer = clock.call_later(seconds, wake)
+    try:
+        await done
+    finally:
+        timer.cancel()
+
+
+class Deadline:
+    """`async with Deadline(clock, seconds):` cancels the body when time is up and raises TimeoutError.
+
+    None is no limit. `expired` tells afterwards whether it fired. A cancellation from outside stays one.
+    """
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._timer: Timer | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0
+        self.expired = False
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.current_task()
+        if self._task is None:
+            message = "Deadline works inside a task only"
+            raise RuntimeError(message)
+        self._cancelling = self._task.cancelling()
+        if self._seconds is not None:
+            self._timer = self._clock.call_later(self._seconds, self._expire)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        ours = self.expired and self._task is not None and self._task.uncancel() <= self._cancelling
+        if ours and kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise TimeoutError from error
+
+    def _expire(self) -> None:
+        self.expired = True
+        if self._task is not None:
+            self._task.cancel()

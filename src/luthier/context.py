@@ -1,0 +1,32 @@
+"""What travels down with a call: run, step, who calls, until when, and the label of the branch it stands in.
+
+Data only: never a bag of services.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from luthier.taint import TRUSTED, Label
+
+OPERATOR = "operator"
+
+
+class CallContext(msgspec.Struct, frozen=True, kw_only=True):
+    """`principals` runs from the outermost caller to the innermost; `deadline` is on the clock's monotonic time."""
+
+    principals: tuple[str, ...] = (OPERATOR,)
+    run: str = ""
+    step: str = ""
+    attempt: int = 1
+    deadline: float | None = None
+    control: Label = TRUSTED
+
+    @property
+    def principal(self) -> str:
+        """The innermost caller."""
+        return self.principals[-1]
+
+    def within(self, principal: str) -> CallContext:
+        """The same context, one caller further in."""
+        return msgspec.structs.replace(self, principals=(*self.principals, principal))

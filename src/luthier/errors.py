@@ -1,0 +1,325 @@
+"""The exception tree of Luthier: faults of the wire, of files and of ourselves, each with facts and a next step.
+
+A tool's own error (`is_error`) is a result and a refusal is a decision; neither is raised inside the house. They
+become exceptions (`MCPToolError`, `Refused`) only at the faces that Python users hold.
+
+    LuthierError
+    ├── SpecError              a file has faults; all of them at once
+    ├── InputError             run inputs are missing or mistyped; all of them at once
+    ├── UnresolvedReferenceError  a ${env.X} cannot be resolved
+    ├── NotFoundError          no server, tool, ensemble or run of that name
+    ├── ExpressionError        an expression cannot be parsed or evaluated
+    ├── SchemaError            a JSON Schema cannot be used
+    ├── ToolDefinitionError    a Python function cannot be made a tool
+    ├── AuditError             the audit log cannot be written
+    ├── Refused                the gate said no (rt.call, tool.execute)
+    ├── MCPToolError           the tool itself answered isError (tool.execute)
+    ├── StepError              an operation failed for a reason of its own
+    └── WireError              the way to a server and back
+        ├── ConnectError       no session: spawn, handshake, negotiation
+        ├── CallTimeoutError   no answer within the deadline
+        ├── ConnectionLostError the connection ended under a call
+        ├── ProtocolError      the peer broke the protocol, or answered with a JSON-RPC error
+        └── MessageTooLargeError  a message exceeds max_message_bytes
+
+`kind` is the word that a step's `error.kind` shows: connect, timeout, unknown, arguments, denied, approval, protocol,
+code, condition, model or dependency.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class LuthierError(Exception):
+    """The root. `message` says what happened and where; `hint` says what to do next (empty if nothing helps)."""
+
+    kind: ClassVar[str] = "code"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def facts(self) -> dict[str, Any]:
+        """The facts beyond kind and message, as JSON values: what a step's `error` shows besides them."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault in a file or an input. Lines and columns count from 1; 0 means that the place is not known."""
+
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    suggestion: str = ""
+    excerpt: str = ""  # the faulty source line and, below it, a caret; for expressions
+    warning: bool = False
+
+    @property
+    def place(self) -> str:
+        """`file:line:column`, as far as known."""
+        if not self.line:
+            return self.file
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def __str__(self) -> str:
+        head = f"{self.place}: {self.message}" if self.place else self.message
+        if self.suggestion:
+            head = f"{head} ({self.suggestion})"
+        return f"{head}\n{self.excerpt}" if self.excerpt else head
+
+
+class FaultsError(LuthierError):
+    """Several faults found together."""
+
+    def __init__(self, faults: Sequence[Fault], *, hint: str = "") -> None:
+        super().__init__("\n".join(str(fault) for fault in faults), hint=hint)
+        self.faults = tuple(faults)
+
+
+class SpecError(FaultsError):
+    """Files that do not say what they must. `faults` holds every fault of every file read."""
+
+
+class InputError(FaultsError):
+    """Run inputs that do not fit the declared ones."""
+
+    kind = "arguments"
+
+
+class UnresolvedReferenceError(LuthierError):
+    """A `${env.X}` whose variable is unset, or a reference of an unknown kind. Fails its own server only."""
+
+    kind = "connect"
+
+    def __init__(self, message: str, *, reference: str, place: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.reference = reference
+        self.place = place
+
+    def facts(self) -> dict[str, Any]:
+        return {"reference": self.reference, "place": self.place}
+
+
+class NotFoundError(LuthierError):
+    """No such thing. `near` holds the nearest names that the caller may see."""
+
+    kind = "protocol"
+
+    def __init__(self, what: str, name: str, *, near: Sequence[str] = (), where: str = "", hint: str = "") -> None:
+        place = f" {where}" if where else ""
+        nearest = f" Did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(f"There is no {what} {name!r}{place}.{nearest}", hint=hint)
+        self.what = what
+        self.name = name
+        self.near = tuple(near)
+
+    def facts(self) -> dict[str, Any]:
+        return {"what": self.what, "name": self.name, "near": list(self.near)}
+
+
+class ExpressionError(LuthierError):
+    """An expression that cannot be parsed (`offset` is the column within it, from 0) or evaluated."""
+
+    kind = "condition"
+
+    def __init__(self, message: str, *, source: str = "", offset: int = -1, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
+        self.offset = offset
+
+    @property
+    def caret(self) -> str:
+        """The expression with a caret below the offending column; empty when the column is not known."""
+        if self.offset < 0 or not self.source:
+            return ""
+        start = self.source.rfind("\n", 0, self.offset) + 1
+        end = self.source.find("\n", self.offset)
+        line = self.source[start : end if end >= 0 else None]
+        return f"{line}\n{' ' * (self.offset - start)}^"
+
+
+class SchemaError(LuthierError):
+    """A JSON Schema that cannot be compiled: not a schema, too deep, too large, or with a remote `$ref`."""
+
+    kind = "protocol"
+
+
+class ToolDefinitionError(LuthierError):
+    """A Python function that cannot be made a tool."""
+
+
+class AuditError(LuthierError):
+    """The audit log cannot be written; nothing is called until it can."""
+
+    kind = "denied"
+
+
+class Refused(LuthierError):  # noqa: N818  (a decision that was delivered as an exception, not a fault)
+    """The gate said no. `reason` is for the caller; `rule` and `place` say which rule and where it is written."""
+
+    def __init__(self, kind: str, reason: str, *, rule: str = "", place: str = "", hint: str = "") -> None:
+        super().__init__(reason, hint=hint)
+        self.refusal_kind = kind
+        self.reason = reason
+        self.rule = rule
+        self.place = place
+
+
+class MCPToolError(LuthierError):
+    """The tool answered, and its answer is an error. `content` is what it said."""
+
+    kind = "protocol"
+
+    def __init__(self, server: str, tool: str, content: object) -> None:
+        super().__init__(f"Tool {tool!r} on server {server!r} returned an error: {content}")
+        self.server = server
+        self.tool = tool
+        self.content = content
+
+
+class StepError(LuthierError):
+    """An operation that failed for a reason of its own; the step's error kind travels with it."""
+
+    def __init__(self, kind: str, message: str, *, facts: Mapping[str, Any] | None = None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.step_kind = kind
+        self._facts = dict(facts or {})
+
+    def facts(self) -> dict[str, Any]:
+        return dict(self._facts)
+
+
+class WireError(LuthierError):
+    """The way to a server and back. `phase` is one of spawn, handshake, list, call, close."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: str = "",
+        tool: str = "",
+        phase: str = "",
+        sent: bool = False,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.server = server
+        self.tool = tool
+        self.phase = phase
+        self.sent = sent  # the request had left us: its effect is not known
+
+    def facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {"server": self.server, "phase": self.phase, "sent": self.sent}
+        if self.tool:
+            facts["tool"] = self.tool
+        return facts
+
+
+class ConnectError(WireError):
+    """No session with the server. For a process: its exit status and the tail of its stderr (8 KiB)."""
+
+    kind = "connect"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: str = "",
+        phase: str = "handshake",
+        exit_status: int | None = None,
+        stderr_tail: str = "",
+        retryable: bool = True,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, server=server, phase=phase, hint=hint)
+        self.exit_status = exit_status
+        self.stderr_tail = stderr_tail
+        self.retryable = retryable  # False: a fault of configuration, which no second try heals
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"exit_status": self.exit_status, "stderr_tail": self.stderr_tail}
+
+
+class CallTimeoutError(WireError):
+    """No answer within the deadline; `sent` tells whether the server may have acted."""
+
+    kind = "timeout"
+
+
+class ConnectionLostError(WireError):
+    """The connection ended under a call. When the request had been sent, nobody knows whether it took effect."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: str = "",
+        tool: str = "",
+        phase: str = "call",
+        sent: bool = True,
+        exit_status: int | None = None,
+        stderr_tail: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, server=server, tool=tool, phase=phase, sent=sent, hint=hint)
+        self.exit_status = exit_status
+        self.stderr_tail = stderr_tail
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"exit_status": self.exit_status, "stderr_tail": self.stderr_tail}
+
+
+class ProtocolError(WireError):
+    """The peer broke the protocol, or answered the request with a JSON-RPC error (`code`, `data`)."""
+
+    kind = "protocol"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: str = "",
+        tool: str = "",
+        phase: str = "call",
+        code: int | None = None,
+        data: object = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, server=server, tool=tool, phase=phase, sent=True, hint=hint)
+        self.code = code
+        self.data = data
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"code": self.code}
+
+
+class MessageTooLargeError(WireError):
+    """A message exceeds the server's `max_message_bytes`."""
+
+    kind = "protocol"
+
+
+def kind_of(error: BaseException) -> str:
+    """The step error kind of any exception; what is not ours is a fault of `code`."""
+    match error:
+        case Refused():
+            return error.refusal_kind
+        case StepError():
+            return error.step_kind
+        case ConnectionLostError():
+            return "unknown" if error.sent else "connect"
+        case LuthierError():
+            return error.kind
+        case _:
+            return "code"

@@ -1,0 +1,28 @@
+"""Labels on values: where a value came from and how far it is trusted."""
+
+from luthier.taint.label import (
+    SECRET,
+    TRUSTED,
+    UNTRUSTED,
+    Confidentiality,
+    Integrity,
+    Label,
+    Source,
+    join,
+)
+from luthier.taint.labelled import Labelled, escape_pointer, label_of, merge
+
+__all__ = [
+    "SECRET",
+    "TRUSTED",
+    "UNTRUSTED",
+    "Confidentiality",
+    "Integrity",
+    "Label",
+    "Labelled",
+    "Source",
+    "escape_pointer",
+    "join",
+    "label_of",
+    "merge",
+]

@@ -1,0 +1,89 @@
+"""A value with its label, and for structured values a sparse map of JSON Pointers to the labels of parts.
+
+The label of a place inside the value is the one at the nearest pointer above it, else the value's own. A value that is
+delivered whole carries the join of everything in it (`whole`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+
+from luthier.taint.label import TRUSTED, Label, join
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T_co = TypeVar("T_co", covariant=True)
+_NONE: dict[str, Label] = {}
+
+
+class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
+    """`value`, its `label`, and `parts`: JSON Pointer (`/a/0/b`) → label of what lies there, where it differs."""
+
+    value: T_co
+    label: Label = TRUSTED
+    parts: dict[str, Label] = _NONE
+
+    @property
+    def whole(self) -> Label:
+        """The label of the value as one piece."""
+        return join(self.parts.values()).join(self.label) if self.parts else self.label
+
+    def at(self, pointer: str) -> Label:
+        """The label of one place: that of the nearest pointer at or above it."""
+        if not self.parts:
+            return self.label
+        while pointer:
+            if pointer in self.parts:
+                return self.parts[pointer]
+            pointer = pointer.rpartition("/")[0]
+        return self.parts.get("", self.label)
+
+    def member(self, key: str | int, value: Any) -> Labelled[Any]:
+        """The member `value` found under `key`, with the labels that belong to it."""
+        if not self.parts:
+            return Labelled(value, self.label)
+        prefix = "/" + escape_pointer(str(key))
+        inner = {
+            pointer[len(prefix) :]: label
+            for pointer, label in self.parts.items()
+            if pointer.startswith(prefix + "/")
+        }
+        return Labelled(value, self.at(prefix), inner or _NONE)
+
+    def joined(self, label: Label) -> Labelled[T_co]:
+        """The same value, nowhere better than `label`."""
+        if label is TRUSTED:
+            return self
+        parts = {pointer: own.join(label) for pointer, own in self.parts.items()} or _NONE
+        return Labelled(self.value, self.label.join(label), parts)
+
+
+def merge(members: Mapping[str, Labelled[Any]] | list[Labelled[Any]], label: Label = TRUSTED) -> Labelled[Any]:
+    """Build a mapping or a list out of labelled members: each keeps its own label under its pointer."""
+    parts: dict[str, Label] = {}
+    pairs = members.items() if not isinstance(members, list) else enumerate(members)
+    for key, member in pairs:
+        pointer = "/" + escape_pointer(str(key))
+        if member.label != label:
+            parts[pointer] = member.label
+        for inner, inner_label in member.parts.items():
+            parts[pointer + inner] = inner_label
+    value: Any
+    if isinstance(members, list):
+        value = [member.value for member in members]
+    else:
+        value = {key: member.value for key, member in members.items()}
+    return Labelled(value, label, parts or _NONE)
+
+
+def label_of(value: object) -> Label:
+    """The label of anything: a labelled value's own, else that of a literal."""
+    return value.whole if isinstance(value, Labelled) else TRUSTED
+
+
+def escape_pointer(token: str) -> str:
+    """One reference token of a JSON Pointer (RFC 6901)."""
+    return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token

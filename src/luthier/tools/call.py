@@ -1,0 +1,21 @@
+"""An intended call: which tool, with which labelled arguments, on whose behalf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from luthier.context import CallContext
+from luthier.taint import Labelled
+from luthier.uri import ToolUri
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """`arguments` keep a label for each leaf. `timeout` is seconds for this call, None leaves it to the server's entry."""
+
+    id: str
+    uri: ToolUri
+    arguments: Labelled[dict[str, Any]]
+    context: CallContext = CallContext()
+    timeout: float | None = None

@@ -1,0 +1,48 @@
+"""One callable thing: its address, what it says of itself, and its schemas as the server sent them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from luthier.uri import ToolUri
+
+JsonObject = dict[str, Any]
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A tool as listed. Schemas and `raw` (the whole definition) are the server's own and must not be changed."""
+
+    uri: ToolUri
+    description: str = ""
+    title: str = ""
+    input_schema: JsonObject
+    output_schema: JsonObject | None = None
+    annotations: JsonObject = msgspec.field(default_factory=dict)
+    raw: JsonObject = msgspec.field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name that its own server knows it by."""
+        return self.uri.name
+
+
+class DroppedTool(msgspec.Struct, frozen=True):
+    """A definition that could not be used, and why; the rest of its list is kept."""
+
+    name: str
+    reason: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools that one server advertises, in its own order. `ttl_ms` is the server's word on how long it holds."""
+
+    server: str
+    tools: tuple[Tool, ...] = ()
+    dropped: tuple[DroppedTool, ...] = ()
+    ttl_ms: int | None = None
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name, or None."""
+        return next((tool for tool in self.tools if tool.name == name), None)
