@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # C0 and C1 controls, DEL, bidirectional overrides, line separators, zero-width and tag characters, lone surrogates.
 _UNSAFE = re.compile(
@@ -28,3 +33,9 @@ def _spelled(character: str) -> str:
     if code < 0x10000:
         return f"\\u{code:04x}"
     return f"\\U{code:08x}"
+
+
+def near(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """The candidates most like `name`, the best first; upper and lower case do not matter."""
+    by_folded = {candidate.casefold(): candidate for candidate in candidates}
+    return tuple(by_folded[folded] for folded in get_close_matches(name.casefold(), by_folded, limit))
