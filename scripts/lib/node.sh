@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # The MCP servers written for Node that some tests speak to, in .tools/node. Without Node those tests are skipped.
 #
 # Sourced after venv.sh. Exports LUTHIER_NODE_SERVERS, the folder whose node_modules/.bin holds the servers.

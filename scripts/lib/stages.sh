@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Stages of a check: each one runs, whatever came before it, and the end says which failed.
 
 failed=''

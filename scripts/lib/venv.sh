@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # The environment that all scripts share: .venv at the root, filled from requirements/*.txt.
 #
 # Sourced by the scripts, which set ROOT first. What is installed is remembered in a stamp beside it, so that a second
@@ -49,7 +50,7 @@ need_git() {
 # What an installation depends on, as one line.
 stamp_of() {
     (
-        cd "$ROOT"
+        cd "$ROOT" || exit
         cat "requirements/$1.txt" requirements/build.txt pyproject.toml src/luthier/_version.py
         "$VENV/bin/python" -c 'import sys; print(sys.version)'
     ) | cksum
