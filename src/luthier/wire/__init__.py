@@ -1,0 +1,36 @@
+"""The wire: JSON-RPC to MCP servers of every revision, over pipes and in memory."""
+
+from luthier.wire.era import (
+    HANDSHAKE_VERSIONS,
+    KNOWN_VERSIONS,
+    LATEST_HANDSHAKE,
+    LATEST_MODERN,
+    MODERN_VERSIONS,
+    Era,
+)
+from luthier.wire.memory import MemoryServer, MemoryTransport
+from luthier.wire.negotiate import open_session
+from luthier.wire.process import kill_all_groups
+from luthier.wire.session import Handlers, Session
+from luthier.wire.stdio import StdioLaunch, StdioTransport
+from luthier.wire.transport import Outgoing, Receiver, Transport
+
+__all__ = [
+    "HANDSHAKE_VERSIONS",
+    "KNOWN_VERSIONS",
+    "LATEST_HANDSHAKE",
+    "LATEST_MODERN",
+    "MODERN_VERSIONS",
+    "Era",
+    "Handlers",
+    "MemoryServer",
+    "MemoryTransport",
+    "Outgoing",
+    "Receiver",
+    "Session",
+    "StdioLaunch",
+    "StdioTransport",
+    "Transport",
+    "kill_all_groups",
+    "open_session",
+]
