@@ -1,0 +1,157 @@
+"""The ensemble as a frozen value: inputs, steps, flow and outputs, with their expressions already parsed.
+
+Times are seconds; the files write milliseconds. The values are read by `read.py`, never by hand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from luthier.errors import Fault
+from luthier.spec.origin import NOWHERE, Origin
+
+if TYPE_CHECKING:
+    from luthier.expr import Compiled
+
+InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
+Operation = Literal["tools", "code", "transform", "ensemble"]
+Backoff = Literal["exponential", "linear", "fixed"]
+WaitFor = Literal["all", "any", "first"]
+TableFormat = Literal["csv", "tsv", "jsonl"]
+CoerceType = Literal["string", "number", "boolean", "date"]
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """One input. `declared` False: the file gives only a default. `type` None fits every JSON value."""
+
+    type: InputType | None = None
+    required: bool = False
+    default: Compiled | None = None  # None: without one; it may name `input`
+    description: str = ""
+    enum: tuple[object, ...] | None = None
+    declared: bool = True
+
+
+class ToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tool of which server a step calls. `timeout` None: the server's own."""
+
+    server: str
+    tool: str
+    timeout: float | None = None
+    cache_discovery: bool = False
+    cache_ttl: float = 300.0
+
+
+class CodeConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A script below the project's `scripts/`, written `scripts/a/b.py` whatever spelling the file used."""
+
+    script: str
+
+
+class EnsembleConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The name of the ensemble that runs inside."""
+
+    ensemble: str
+
+
+class Sort(msgspec.Struct, frozen=True, kw_only=True):
+    """The field of a row that rows are ordered by."""
+
+    by: str
+    descending: bool = False
+
+
+class TransformConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Reshapes a value. One of `value`, `merge` and `input` is set; what follows works on `input`, in this order:
+
+    parse, filter, trim, compact, coerce, defaults, rename, pick, omit, dedupe, sort, offset, limit, format.
+    """
+
+    value: Compiled | None = None
+    merge: Compiled | None = None
+    input: Compiled | None = None
+    parse: TableFormat | None = None
+    filter: str | None = None  # keeps the rows where this field is truthy
+    trim: bool = False
+    compact: bool = False
+    coerce: dict[str, CoerceType] = {}
+    defaults: Compiled | None = None
+    rename: dict[str, str] = {}
+    pick: tuple[str, ...] = ()  # (): every field
+    omit: tuple[str, ...] = ()
+    dedupe: bool | str = False  # True: by the whole row; text: by that field
+    sort: Sort | None = None
+    offset: int = 0
+    limit: int | None = None
+    format: TableFormat | None = None
+    columns: tuple[str, ...] = ()  # of a csv or tsv that is written; (): as they come
+
+
+Config = ToolsConfig | CodeConfig | TransformConfig | EnsembleConfig
+
+
+class Retry(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a step is tried in all, and the waits between. `retry_on`: statuses and error kinds."""
+
+    max_attempts: int = 3
+    backoff: Backoff = "exponential"
+    initial_delay: float = 1.0
+    max_delay: float = 30.0
+    retry_on: tuple[int | str, ...] = (500, 502, 503, 504)
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step. `inputs` None: it gets the ensemble's inputs. `timeout` None: no limit of its own."""
+
+    name: str
+    operation: Operation
+    config: Config
+    description: str = ""
+    inputs: Compiled | None = None
+    condition: Compiled | None = None
+    depends_on: tuple[str, ...] = ()
+    retry: Retry | None = None
+    timeout: float | None = None
+    origin: Origin = NOWHERE
+
+
+class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in the written order where a step runs. What is set here wins over the step's own.
+
+    `step` names the definition; `name` is what expressions call this place, the same unless `id` is given.
+    """
+
+    step: str
+    name: str
+    inputs: Compiled | None = None
+    condition: Compiled | None = None
+    depends_on: tuple[str, ...] = ()
+    retry: Retry | None = None
+    timeout: float | None = None
+
+
+class ParallelFlow(msgspec.Struct, frozen=True, kw_only=True):
+    """Items that run at the same time. `name` in expressions: `id`, else `parallel_<index in flow>`."""
+
+    name: str
+    steps: tuple[FlowStep | ParallelFlow, ...]
+    wait_for: WaitFor = "all"
+
+
+FlowItem = FlowStep | ParallelFlow
+
+
+class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
+    """A workflow. `flow` None: steps run as their references allow. `file` empty: made in Python."""
+
+    name: str
+    steps: tuple[Step, ...]
+    description: str = ""
+    file: str = ""
+    inputs: dict[str, Input] = {}
+    flow: tuple[FlowItem, ...] | None = None
+    outputs: Compiled | None = None
+    warnings: tuple[Fault, ...] = ()
+    origin: Origin = NOWHERE

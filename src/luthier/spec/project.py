@@ -1,0 +1,134 @@
+"""The project file as a frozen value: the servers, what may start them, and names that ensembles may see.
+
+Times are seconds; the files write milliseconds. Strings keep their `${env.X}` unexpanded.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from luthier.errors import Fault
+from luthier.spec.origin import NOWHERE, Origin
+from luthier.taint import UNTRUSTED, Integrity, Label
+
+Transport = Literal["stdio", "http", "sse", "rest", "auto"]
+AuthType = Literal["none", "bearer", "oauth"]
+SandboxMode = Literal["off", "auto", "required"]
+Environment = Literal["development", "production"]
+
+ALLOWED_COMMANDS = ("npx", "node", "python3", "python", "uvx")
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+
+
+class Auth(msgspec.Struct, frozen=True, kw_only=True):
+    """Who the server is told we are. Bearer: `token`. OAuth: client credentials, or `interactive`."""
+
+    type: AuthType = "none"
+    token: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    token_url: str | None = None
+    scope: str | None = None
+    issuer: str | None = None
+    interactive: bool = False
+
+
+class ToolFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tools of a server exist for us (None: all), and the operator's own word on what they do."""
+
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+    idempotent: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+
+
+class Tls(msgspec.Struct, frozen=True, kw_only=True):
+    """Files for TLS; `verify` False accepts any certificate."""
+
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+    verify: bool = True
+
+
+class Breaker(msgspec.Struct, frozen=True, kw_only=True):
+    """After `failures` in a row a server rests for `cooldown` seconds; `successes` in a row heal it."""
+
+    enabled: bool = True
+    failures: int = 5
+    cooldown: float = 30.0
+    successes: int = 2
+    count_tool_errors: bool = False
+
+
+class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
+    """`mode` None: as the environment says."""
+
+    mode: SandboxMode | None = None
+    network: Literal["none", "host"] | None = None
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    memory_mb: int | None = None
+    max_processes: int | None = None
+
+
+class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One MCP server as registered. `tool_timeout`, `tool_timeout_max`, `cache_ttl` None: the manager's."""
+
+    id: str
+    transport: Transport = "stdio"
+    name: str = ""
+    description: str = ""
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    inherit_env: tuple[str, ...] = ()
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = {}
+    auth: Auth = Auth()
+    secret: str | None = None
+    timeout: float = 30.0  # connect and handshake
+    tool_timeout: float | None = None  # one call
+    tool_timeout_max: float | None = None  # with what progress adds; None: ten times as long
+    max_retries: int = 2
+    max_concurrent_calls: int | None = None
+    cache_ttl: float | None = None  # 0: no manifest cache
+    allowed_agents: tuple[str, ...] | None = None  # None: everyone; (): nobody
+    tools: ToolFilter = ToolFilter()
+    disabled: bool = False
+    tls: Tls | None = None
+    proxy: str | None = None
+    breaker: Breaker = Breaker()
+    max_message_bytes: int = 10 * 1024 * 1024
+    allow_private: bool = False
+    share: bool = True
+    required: bool = False
+    sandbox: Sandbox = Sandbox()
+    trust: Label = UNTRUSTED  # of what it returns, before the source is added
+    protocol: str | None = None  # a pinned revision
+    origin: Origin = NOWHERE
+
+    @property
+    def trusted(self) -> bool:
+        """Whether its hints about its own tools are believed."""
+        return self.trust.integrity is Integrity.trusted
+
+
+class Project(msgspec.Struct, frozen=True, kw_only=True):
+    """What luthier.yaml says, or Python in its place (`file` None). `unused`: keys of later versions."""
+
+    root: Path
+    file: Path | None = None
+    environment: Environment = "development"
+    servers: dict[str, ServerEntry] = {}
+    allowed_commands: tuple[str, ...] = ALLOWED_COMMANDS
+    expose_env: tuple[str, ...] = ()
+    env_file: Path | None = None
+    audit_fsync: bool = False
+    unused: dict[str, Any] = {}  # agents, policies, store, serve, …: plain data
+    warnings: tuple[Fault, ...] = ()
+    origin: Origin = NOWHERE
