@@ -1,0 +1,38 @@
+"""What an expression may see, and how much it may cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from luthier.taint import Labelled
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """The cost of one evaluation: about one unit for a character made, 16 for an item made, less for what is read."""
+
+    work: int = 32 * 1024 * 1024
+
+
+class Scope:
+    """Names and their labelled values. `values` is looked into, never copied, so it may be a live view.
+
+    `now` is the recorded start of the run in Unix seconds: the only time that expressions know.
+    """
+
+    __slots__ = ("limits", "now", "values")
+
+    def __init__(
+        self, values: Mapping[str, Labelled[Any]], *, now: float, limits: Limits = Limits()  # noqa: B008  (frozen)
+    ) -> None:
+        self.values = values
+        self.now = now
+        self.limits = limits
+
+    def extended(self, values: Mapping[str, Labelled[Any]]) -> Scope:
+        """This scope with further names, which hide those it has: loop variables, a step's own output."""
+        return Scope({**self.values, **values}, now=self.now, limits=self.limits)
