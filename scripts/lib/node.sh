@@ -22,7 +22,7 @@ node_servers() {
         rm -rf "$NODE_SERVERS"
         mkdir -p "$NODE_SERVERS"
         # shellcheck disable=SC2086  # one word per package
-        npm install --prefix "$NODE_SERVERS" --no-package-lock --no-audit --no-fund --loglevel=error $NODE_PACKAGES >&2 ||
+        npm install --prefix "$NODE_SERVERS" --no-package-lock --no-audit --no-fund --no-update-notifier --loglevel=error $NODE_PACKAGES >&2 ||
             die "npm could not install the test servers; the lines above say why."
         printf '%s' "$wanted" >"$NODE_SERVERS/installed"
     fi
