@@ -12,6 +12,7 @@ become exceptions (`MCPToolError`, `Refused`) only at the faces that Python user
     ├── SchemaError            a JSON Schema cannot be used
     ├── ToolDefinitionError    a Python function cannot be made a tool
     ├── AuditError             the audit log cannot be written
+    ├── RecordError            the record of a run cannot be read
     ├── Refused                the gate said no (rt.call, tool.execute)
     ├── MCPToolError           the tool itself answered isError (tool.execute)
     ├── StepError              an operation failed for a reason of its own
@@ -163,6 +164,10 @@ class AuditError(LuthierError):
     """The audit log cannot be written; nothing is called until it can."""
 
     kind = "denied"
+
+
+class RecordError(LuthierError):
+    """The record of a run cannot be read: torn, foreign, or of a later version."""
 
 
 class Refused(LuthierError):  # noqa: N818  (a decision that was delivered as an exception, not a fault)

@@ -1,0 +1,318 @@
+"""The record of a run: append-only entries `{seq, at, kind, step, attempt, data}`, from which its state can be folded again.
+
+It holds values with their labels, which the events (lossy) and the audit log (no values) do not. In a file each entry is
+one line of JSON. A value labelled secret is not kept: null stands in its place, and `withheld` names the place.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from luthier.errors import RecordError
+from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_pointer
+from luthier.tools import Envelope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+VERSION = 1
+"""Of this format. A record of a later one is refused."""
+
+NULL: Labelled[Any] = Labelled(None)
+WITHHELD = "withheld: it carries a secret"
+
+End = Literal["ok", "failed", "skipped", "blocked", "cancelled"]
+"""How a step ends: by itself, by its own condition, because of another step's failure, or by being called off."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why something failed. `facts` stand beside kind and message for all to see, `note` is for the operator only."""
+
+    kind: str
+    message: str
+    facts: dict[str, Any] = {}
+    note: str = ""
+
+    def view(self) -> dict[str, Any]:
+        """What `${step.error}` shows."""
+        return {**self.facts, "kind": self.kind, "message": self.message}
+
+
+class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
+    """`plan` is the digest of the plan, `parent` the run that this one is nested in, `control` its caller's branch."""
+
+    run: str
+    ensemble: str
+    plan: str
+    inputs: Labelled[Any] = NULL
+    parent: str = ""
+    control: Label = TRUSTED
+    version: int = VERSION
+
+
+class BranchTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition was read: true or false, with the label of what it looked at."""
+
+    taken: bool
+    label: Label = TRUSTED
+
+
+class StepStarted(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt began. A parallel group starts too, when its members may."""
+
+
+class CallIntended(msgspec.Struct, frozen=True, kw_only=True):
+    """A call is about to be handed to the gate."""
+
+    call: str
+    uri: str
+    arguments: Labelled[Any] = NULL
+
+
+class CallSettled(msgspec.Struct, frozen=True, kw_only=True):
+    """How the call came back: ok, error (the tool's own), or the kind of the refusal or fault; in milliseconds."""
+
+    call: str
+    outcome: str
+    duration: float = 0.0
+
+
+class AttemptFailed(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt failed and another will be made `retry_in` seconds later."""
+
+    error: Failure
+    retry_in: float
+    label: Label = TRUSTED
+
+
+class StepEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """The one end of a step. `label` is that of its status fields; `duration` is milliseconds."""
+
+    end: End
+    output: Labelled[Any] = NULL
+    error: Failure | None = None
+    label: Label = TRUSTED
+    duration: float = 0.0
+    cached: bool = False
+
+
+class RunHalted(msgspec.Struct, frozen=True, kw_only=True):
+    """The run is stopped from outside, by its user or its deadline: steps that run are cancelled."""
+
+    error: Failure
+
+
+class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """`error` is set where the run failed, and `step` is where."""
+
+    success: bool
+    output: Labelled[Any] = NULL
+    error: Failure | None = None
+    step: str = ""
+    duration: float = 0.0
+
+
+Data = (
+    RunStarted
+    | BranchTaken
+    | StepStarted
+    | CallIntended
+    | CallSettled
+    | AttemptFailed
+    | StepEnded
+    | RunHalted
+    | RunEnded
+)
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in Data.__args__}
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened. `seq` counts from 1, `at` is Unix seconds, `step` is empty for the run's own."""
+
+    seq: int
+    at: float
+    data: Data
+    step: str = ""
+    attempt: int = 0
+
+    @property
+    def kind(self) -> str:
+        return type(self.data).__name__
+
+
+def encode(entry: Entry) -> bytes:
+    """The entry as one line of JSON, newline included."""
+    document = {
+        "seq": entry.seq,
+        "at": entry.at,
+        "kind": entry.kind,
+        "step": entry.step,
+        "attempt": entry.attempt,
+        "data": {name: value for name, value in _fields(entry.data)},
+    }
+    try:
+        return msgspec.json.encode(document) + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate, which only the standard encoder can spell
+        return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+
+
+def encode_all(entries: Iterable[Entry]) -> bytes:
+    """A whole record, one line an entry."""
+    return b"".join(map(encode, entries))
+
+
+def decode(text: bytes) -> tuple[Entry, ...]:
+    """Read a record back. Raises RecordError with the number of the line that cannot be read."""
+    lines = text.split(b"\n")
+    return tuple(_decoded(line, number) for number, line in enumerate(lines, 1) if line.strip())
+
+
+def _decoded(line: bytes, number: int) -> Entry:
+    try:
+        document = _parsed(line)
+        kind = KINDS[document["kind"]]
+        data = kind(**{name: _READERS.get(name, _as_is)(value) for name, value in document["data"].items()})
+        if isinstance(data, RunStarted) and data.version > VERSION:
+            raise RecordError(f"line {number}: the record is of version {data.version}, this program reads {VERSION}")
+        return Entry(
+            seq=document["seq"],
+            at=document["at"],
+            step=document["step"],
+            attempt=document["attempt"],
+            data=data,
+        )
+    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
+        raise RecordError(f"line {number} of the record cannot be read: {error}") from error
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return json.loads(line)
+
+
+def _fields(data: Data) -> Iterator[tuple[str, Any]]:
+    secret = _label_of(data).confidentiality is Confidentiality.secret
+    for name in data.__struct_fields__:
+        value = getattr(data, name)
+        match value:
+            case Labelled():
+                if value is not NULL:
+                    yield name, _kept(value)
+            case Label():
+                if value is not TRUSTED:
+                    yield name, value.to_json()
+            case Failure():
+                yield name, _kept_failure(value, secret=secret)
+            case None:
+                pass
+            case _:
+                yield name, value
+
+
+def _label_of(data: Data) -> Label:
+    match data:
+        case StepEnded() | AttemptFailed():
+            return data.label
+        case RunEnded():
+            return data.output.label
+        case _:
+            return TRUSTED
+
+
+def _kept_failure(failure: Failure, *, secret: bool) -> dict[str, Any]:
+    if secret:
+        return {"kind": failure.kind, "message": WITHHELD}
+    facts, _ = _plain(failure.facts)
+    return {"kind": failure.kind, "message": failure.message, "facts": facts, "note": failure.note}
+
+
+def _kept(labelled: Labelled[Any]) -> dict[str, Any]:
+    """`{value, label?, parts?, envelopes?, withheld?}`; the last two are lists of JSON Pointers."""
+    if labelled.label.confidentiality is Confidentiality.secret:
+        return {"value": None, "label": labelled.label.to_json(), "withheld": [""]}
+    secret = {
+        pointer
+        for pointer, label in labelled.parts.items()
+        if label.confidentiality is Confidentiality.secret
+    }
+    value, envelopes = _plain(labelled.value, secret)
+    kept: dict[str, Any] = {"value": value}
+    if labelled.label != TRUSTED:
+        kept["label"] = labelled.label.to_json()
+    if labelled.parts:
+        kept["parts"] = {pointer: label.to_json() for pointer, label in labelled.parts.items()}
+    if envelopes:
+        kept["envelopes"] = envelopes
+    if secret:
+        kept["withheld"] = sorted(secret)
+    return kept
+
+
+def _plain(value: Any, secret: Iterable[str] = ()) -> tuple[Any, list[str]]:
+    """The value as plain JSON, null at the secret pointers, and the pointers at which an envelope stood."""
+    withheld = frozenset(secret)
+    envelopes: list[str] = []
+
+    def plain(value: Any, pointer: str) -> Any:
+        if pointer in withheld:
+            return None
+        match value:
+            case Envelope():
+                envelopes.append(pointer)
+                return members(value.fields(), pointer)
+            case dict():
+                return members(value, pointer)
+            case list() | tuple():
+                return [plain(item, f"{pointer}/{index}") for index, item in enumerate(value)]
+            case _:
+                return value
+
+    def members(value: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+        return {key: plain(item, f"{pointer}/{escape_pointer(key)}") for key, item in value.items()}
+
+    return plain(value, ""), envelopes
+
+
+def _read_labelled(kept: Any) -> Labelled[Any]:
+    label = Label.from_json(kept["label"]) if "label" in kept else TRUSTED
+    parts = {pointer: Label.from_json(part) for pointer, part in kept.get("parts", {}).items()}
+    envelopes = frozenset(kept.get("envelopes", ()))
+    value = _enveloped(kept["value"], envelopes, "") if envelopes else kept["value"]
+    return Labelled(value, label, parts)
+
+
+def _enveloped(value: Any, envelopes: frozenset[str], pointer: str) -> Any:
+    match value:
+        case dict():
+            fields = {
+                key: _enveloped(item, envelopes, f"{pointer}/{escape_pointer(key)}")
+                for key, item in value.items()
+            }
+            return Envelope(fields) if pointer in envelopes else fields
+        case list():
+            return [_enveloped(item, envelopes, f"{pointer}/{index}") for index, item in enumerate(value)]
+        case _:
+            return value
+
+
+def _read_failure(kept: Any) -> Failure:
+    return msgspec.convert(kept, Failure)
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+_READERS = {
+    "inputs": _read_labelled,
+    "arguments": _read_labelled,
+    "output": _read_labelled,
+    "label": Label.from_json,
+    "control": Label.from_json,
+    "error": _read_failure,
+}
