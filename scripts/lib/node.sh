@@ -16,7 +16,7 @@ node_servers() {
         unset LUTHIER_NODE_SERVERS
         return 0
     fi
-    wanted="$(node --version) $NODE_PACKAGES"
+    wanted="$NODE_PACKAGES$(node --version)"
     if [ ! -f "$NODE_SERVERS/installed" ] || [ "$(cat "$NODE_SERVERS/installed")" != "$wanted" ]; then
         say "Installing the Node servers for the tests into .tools/node (once) ..."
         rm -rf "$NODE_SERVERS"
