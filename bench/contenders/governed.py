@@ -1,0 +1,32 @@
+"""A governed call: access, validation, label, audit to a file, events. usage: governed.py SERVER.py"""
+
+import asyncio
+import sys
+import tempfile
+
+from worker import serve
+
+from luthier import Runtime
+
+
+class Count:
+    """An observer, so that events have somewhere to go."""
+
+    seen = 0
+
+    def notify(self, event: object) -> None:
+        self.seen += 1
+
+
+async def main() -> None:
+    server = {"command": "python", "args": [sys.argv[1]]}
+    with tempfile.TemporaryDirectory() as root:
+        async with Runtime.open({"mcpServers": {"echo": server}}, root=root, observers=[Count()]) as runtime:
+
+            async def call(number: int) -> object:
+                return await runtime.call("mcp://echo/echo", text=f"hello world {number}")
+
+            await serve(call)
+
+
+asyncio.run(main())

@@ -1,0 +1,71 @@
+"""Contenders as processes, asked in turns, so that each round's figures are taken under the same conditions."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+OWN = Path(sys.executable)
+OFFICIAL = HERE.parent / ".bench" / "official" / "bin" / "python"
+
+
+class Contender:
+    """One worker process; `ask` gives it a command and waits for its line."""
+
+    def __init__(self, name: str, *command: str | Path) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._line()
+
+    def ask(self, command: str) -> dict[str, float]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+        return self._line()
+
+    def quit(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("quit\n")
+        self._process.stdin.close()
+        self._process.wait(30)
+
+    def _line(self) -> dict[str, float]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name} ended with status {self._process.wait(30)}")
+        answer: dict[str, float] = json.loads(line)
+        return answer
+
+
+def rounds(contenders: list[Contender], command: str, number: int) -> dict[str, list[dict[str, float]]]:
+    """Ask every contender once a round, each round in another order."""
+    shuffled = random.Random(7)
+    taken: dict[str, list[dict[str, float]]] = {one.name: [] for one in contenders}
+    for _ in range(number):
+        for one in shuffled.sample(contenders, len(contenders)):
+            taken[one.name].append(one.ask(command))
+    return taken
+
+
+def machine() -> str:
+    """How long a fixed piece of work takes here now, in milliseconds: the measure of the machine's mood."""
+    spins = []
+    for _ in range(5):
+        start = time.perf_counter()
+        sum(range(300_000))
+        spins.append((time.perf_counter() - start) * 1000)
+    return f"spin {statistics.median(spins):.1f} ms (worst {max(spins):.1f})"
+
+
+def require_peers() -> None:
+    if not OFFICIAL.exists():
+        raise SystemExit("run `sh bench/setup` first: it makes the peers' environments")

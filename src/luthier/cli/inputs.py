@@ -1,0 +1,95 @@
+"""What `-i key=value`, `--inputs FILE` and `-a key=value` give: mappings of JSON values."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.errors import Fault, InputError
+
+if TYPE_CHECKING:
+    from luthier.spec import Ensemble
+
+
+def read_inputs(ensemble: Ensemble, pairs: list[str], source: str | None) -> dict[str, Any]:
+    """The run's inputs: the file's first, the single ones over them. Raises InputError with every fault."""
+    from luthier.spec import read_input_text
+
+    faults: list[Fault] = []
+    values: dict[str, Any] = {}
+    if source is not None:
+        values.update(_from_file(source, faults))
+    for key, text in _pairs(pairs, faults, option="-i"):
+        if (content := _content(key, text, faults)) is None:
+            continue
+        try:
+            values[key] = read_input_text(ensemble, key, content)
+        except InputError as error:
+            faults.extend(error.faults)
+    if faults:
+        raise InputError(faults)
+    return values
+
+
+def read_arguments(pairs: list[str], document: str | None) -> dict[str, Any]:
+    """A call's arguments: `--args JSON` first, `-a key=value` over it; a value is JSON if it parses, else text."""
+    faults: list[Fault] = []
+    values: dict[str, Any] = {}
+    if document is not None:
+        try:
+            values.update(msgspec.json.decode(document, type=dict[str, Any]))
+        except msgspec.DecodeError as error:
+            faults.append(Fault(f"--args is not a JSON object: {error}"))
+    for key, text in _pairs(pairs, faults, option="-a"):
+        if (content := _content(key, text, faults)) is not None:
+            values[key] = json_or_text(content)
+    if faults:
+        raise InputError(faults)
+    return values
+
+
+def json_or_text(text: str) -> Any:
+    """The JSON value that the text is, else the text."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return text
+
+
+def _pairs(pairs: list[str], faults: list[Fault], *, option: str) -> list[tuple[str, str]]:
+    found = []
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if equals and key:
+            found.append((key, text))
+        else:
+            faults.append(Fault(f"{option} {pair!r}: write {option} key=value"))
+    return found
+
+
+def _content(key: str, text: str, faults: list[Fault]) -> str | None:
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        faults.append(Fault(f"{key}: cannot read {text[1:]}: {error}"))
+        return None
+
+
+def _from_file(source: str, faults: list[Fault]) -> dict[str, Any]:
+    from luthier.errors import SpecError
+    from luthier.spec import load
+
+    try:
+        document = load(sys.stdin.read(), file="stdin") if source == "-" else load(Path(source))
+    except SpecError as error:
+        faults.extend(error.faults)
+        return {}
+    if not isinstance(document.data, dict):
+        faults.append(Fault(f"{source}: the inputs must be a mapping"))
+        return {}
+    return document.data

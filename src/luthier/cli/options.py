@@ -1,0 +1,84 @@
+"""What every command shares: the project it works on, how errors become words and exit statuses."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ParamSpec
+
+import typer
+
+from luthier.errors import LuthierError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from luthier.spec import Project
+
+P = ParamSpec("P")
+
+OK, FAILED, USAGE, REFUSED = 0, 1, 2, 3
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was said before the command's name."""
+
+    project: Path | None = None
+    verbose: int = 0
+
+
+def found_project(context: typer.Context) -> Project:
+    """The project of this command: the file that was named, or the nearest, or none at all."""
+    from pathlib import Path
+
+    from luthier.spec import find_project, load_project, read_project
+
+    chosen: Settings = context.obj
+    path = chosen.project or find_project(Path.cwd())
+    return load_project(path) if path is not None else read_project({}, root=Path.cwd())
+
+
+def start_logging(context: typer.Context) -> None:
+    """Log to stderr as asked for by -v; without it, nothing: progress and errors are shown otherwise."""
+    chosen: Settings = context.obj
+    if chosen.verbose:
+        level = logging.INFO if chosen.verbose == 1 else logging.DEBUG
+        logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+
+
+def command(function: Callable[P, int]) -> Callable[P, None]:
+    """A command returns its exit status; errors of the tree are shown and given theirs."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        from luthier.cli.render import show_error
+
+        try:
+            status = function(*args, **kwargs)
+        except LuthierError as error:
+            show_error(error)
+            status = exit_status(error)
+        raise typer.Exit(status)
+
+    return wrapped
+
+
+def exit_status(error: LuthierError) -> int:
+    """2 for faults in files and usage, 3 for refusals, 1 for the rest."""
+    from luthier import errors
+
+    match error:
+        case errors.FaultsError() | errors.NotFoundError() | errors.UnresolvedReferenceError():
+            return USAGE
+        case errors.Refused(refusal_kind="arguments"):
+            return USAGE
+        case errors.Refused():
+            return REFUSED
+        case _:
+            return FAILED

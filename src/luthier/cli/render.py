@@ -1,0 +1,92 @@
+"""What people see: faults, errors, results and tables. Everything that came from a server is escaped."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+
+from luthier import errors
+from luthier.text import escape, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def echo(text: str, stream: TextIO | None = None) -> None:
+    """Print to stdout (or the stream); a reader that went away ends the printing, not the program."""
+    target = stream or sys.stdout
+    try:
+        target.write(text + "\n")
+        target.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more at exit; give it somewhere to write.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), target.fileno())
+
+
+def to_json(value: Any) -> str:
+    """Two-space JSON; control characters are escaped by JSON itself, other steering ones by us."""
+    text = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode()
+    return escape(text)
+
+
+def show_value(value: Any) -> None:
+    """A result for people: text as text, everything else as JSON."""
+    echo(escape(value) if isinstance(value, str) else to_json(value))
+
+
+def show_error(error: errors.LuthierError) -> None:
+    """One error on stderr: its faults with their places, or what happened and what to do next."""
+    if isinstance(error, errors.FaultsError):
+        show_faults(error.faults)
+        return
+    lines = [f"{paint('error', 'bold red')}: {escape(error.message)}"]
+    if error.hint:
+        lines.append(f"  {escape(error.hint)}")
+    if isinstance(error, errors.Refused) and (error.rule or error.place):
+        lines.append(f"  {escape(' '.join(filter(None, (error.rule, error.place))))}")
+    tail = getattr(error, "stderr_tail", "")
+    if tail:
+        lines.append("  the server's last words:")
+        lines.extend(f"    {escape(line)}" for line in tail.rstrip().splitlines()[-12:])
+    echo("\n".join(lines), sys.stderr)
+
+
+def show_faults(faults: Sequence[errors.Fault]) -> None:
+    """Every fault as `file:line:column: message`, with its suggestion and excerpt, on stderr."""
+    for fault in faults:
+        word = paint("warning", "yellow") if fault.warning else paint("error", "bold red")
+        place = f"{fault.place}: " if fault.place else ""
+        suggestion = f" ({escape(fault.suggestion)})" if fault.suggestion else ""
+        echo(f"{place}{word}: {escape(fault.message)}{suggestion}", sys.stderr)
+        if fault.excerpt:
+            echo("\n".join(f"    {escape(line)}" for line in fault.excerpt.splitlines()), sys.stderr)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table on a terminal, tab-separated lines in a pipe."""
+    cells = [[one_line(cell, limit=500) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in cells:
+            echo("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column)
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def paint(text: str, style: str) -> str:
+    """The text in colour where stderr is a terminal and NO_COLOR is not set."""
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    codes = {"bold red": "1;31", "yellow": "33", "green": "32", "dim": "2"}
+    return f"\x1b[{codes[style]}m{text}\x1b[0m"

@@ -1,0 +1,75 @@
+"""`luthier run`: one ensemble, by name or file."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from luthier.cli.options import FAILED, OK, REFUSED, JsonOption, command, found_project, start_logging
+
+if TYPE_CHECKING:
+    from luthier.spec import Ensemble, Project
+    from luthier.workflows import Run
+
+
+@command
+def run(
+    context: typer.Context,
+    ensemble: Annotated[str, typer.Argument(help="An ensemble's name, or its file.")],
+    given: Annotated[
+        list[str] | None,
+        typer.Option("-i", "--input", metavar="KEY=VALUE", help="One input; KEY=@FILE reads a file."),
+    ] = None,
+    inputs: Annotated[
+        str | None, typer.Option(metavar="FILE", help="All inputs, as a JSON or YAML mapping; - is stdin.")
+    ] = None,
+    json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> int:
+    """Run an ensemble and print its outputs."""
+    from luthier.cli.inputs import read_inputs
+    from luthier.runtime import Library
+
+    start_logging(context)
+    project = found_project(context)
+    found = Library(project).get(ensemble)
+    values = read_inputs(found, given or [], inputs)
+    outcome = _perform(project, found, values, quiet=quiet)
+    _show(outcome, json=json)
+    if outcome.success:
+        return OK
+    return REFUSED if outcome.refused else FAILED
+
+
+def _perform(project: Project, ensemble: Ensemble, values: dict[str, Any], *, quiet: bool) -> Run:
+    from luthier.cli.live import progress
+    from luthier.cli.stopping import run_async
+    from luthier.runtime import Runtime
+
+    with progress(quiet=quiet) as observers:
+
+        async def work() -> Run:
+            async with Runtime.open(project, observers=observers) as runtime:
+                return await runtime.run(ensemble, values)
+
+        return run_async(work())
+
+
+def _show(outcome: Run, *, json: bool) -> None:
+    from luthier.cli.render import echo, paint, show_value, to_json
+    from luthier.text import escape
+
+    if json:
+        echo(to_json(outcome.to_json()))
+    elif outcome.success:
+        show_value(outcome.output)
+    if not outcome.success:
+        error = outcome.error or {}
+        step = f" at step {error['step']!r}" if error.get("step") else ""
+        kind = f" [{error['kind']}]" if error.get("kind") else ""
+        message = escape(str(error.get("message", "it failed")))
+        echo(f"{paint('error', 'bold red')}: {outcome.ensemble} failed{step}{kind}: {message}", sys.stderr)
+
+

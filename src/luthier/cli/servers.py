@@ -1,0 +1,87 @@
+"""`luthier servers`: the registry, as the project file has it. Starts nothing and resolves no reference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from luthier.cli.options import OK, JsonOption, command, found_project
+
+if TYPE_CHECKING:
+    from luthier.spec import ServerEntry
+
+app = typer.Typer(help="The servers that the project registers.", no_args_is_help=True)
+
+
+@app.command("list")
+@command
+def list_servers(context: typer.Context, json: JsonOption = False) -> int:
+    """List the registered servers."""
+    from luthier.cli.render import echo, show_table, to_json
+
+    project = found_project(context)
+    if json:
+        echo(to_json({"servers": [described(entry) for entry in project.servers.values()]}))
+        return OK
+    rows = [
+        (entry.id, entry.transport, _target(entry), _callers(entry), "disabled" if entry.disabled else "")
+        for entry in project.servers.values()
+    ]
+    show_table(("id", "transport", "reached by", "callers", ""), rows)
+    return OK
+
+
+@app.command("show")
+@command
+def show_server(
+    context: typer.Context, server: Annotated[str, typer.Argument(help="A server's id.")], json: JsonOption = False
+) -> int:
+    """Show one entry as it is written, references unexpanded and literal secrets hidden."""
+    from luthier.cli.render import echo, to_json
+    from luthier.errors import NotFoundError
+    from luthier.text import escape, near
+
+    project = found_project(context)
+    entry = project.servers.get(server)
+    if entry is None:
+        raise NotFoundError("server", server, near=near(server, project.servers), where="in the project")
+    facts = described(entry)
+    if json:
+        echo(to_json(facts))
+    else:
+        width = max(map(len, facts))
+        for key, value in facts.items():
+            echo(f"{key:<{width}}  {escape(value) if isinstance(value, str) else to_json(value)}")
+    return OK
+
+
+def described(entry: ServerEntry) -> dict[str, Any]:
+    """The fields of an entry that differ from their defaults, with literal credentials hidden."""
+    facts = entry.model_dump(mode="json", exclude_defaults=True)
+    facts = {"id": entry.id, "transport": entry.transport} | facts
+    for key in ("env", "headers"):
+        if key in facts:
+            facts[key] = {name: hidden(value) for name, value in facts[key].items()}
+    if "auth" in facts:
+        facts["auth"] = {name: hidden(value) if name != "type" else value for name, value in facts["auth"].items()}
+    if "secret" in facts:
+        facts["secret"] = hidden(facts["secret"])
+    return facts
+
+
+def hidden(value: Any) -> Any:
+    """A reference as it is written; any other text only by its length."""
+    if not isinstance(value, str):
+        return value
+    return value if value.startswith("${") and value.endswith("}") else f"(a literal of {len(value)} characters)"
+
+
+def _target(entry: ServerEntry) -> str:
+    return entry.url or " ".join([entry.command or "", *entry.args])
+
+
+def _callers(entry: ServerEntry) -> str:
+    if entry.allowed_agents is None:
+        return "everyone"
+    return ", ".join(entry.allowed_agents) or "nobody"
