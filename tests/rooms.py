@@ -22,7 +22,7 @@ FREE = frozenset({"msgspec"})
 LOADERS = frozenset({"import_module", "__import__"})
 
 FENCE = re.compile(r"^```rooms\n(.*?)^```", re.MULTILINE | re.DOTALL)
-ROOM = re.compile(r"  (?P<name>\w+)(?:/|\.py) +(?P<about>[^| ][^|]*?)(?: *\| *(?P<parties>.+))?")
+ROOM = re.compile(r"  (?P<name>\w+)(?P<kind>/|\.py) +(?P<about>[^| ][^|]*?)(?: *\| *(?P<parties>.+))?")
 PARTY = re.compile(r"(?P<name>[\w.]+)(?: in (?P<file>[\w./]+))?(?P<lazy> \(lazy\))?")
 
 
@@ -38,6 +38,7 @@ class Party:
 @dataclass(frozen=True)
 class Room:
     name: str
+    folder: bool
     floor: int
     parties: tuple[Party, ...]
 
@@ -66,7 +67,7 @@ def read_rooms(text: str) -> dict[str, Room]:
         if match["name"] in rooms:
             raise ValueError(f"listed twice: {match['name']}")
         parties = tuple(_party(item) for item in (match["parties"] or "").split(",") if item.strip())
-        rooms[match["name"]] = Room(match["name"], floor, parties)
+        rooms[match["name"]] = Room(match["name"], match["kind"] == "/", floor, parties)
     return rooms
 
 
@@ -77,23 +78,29 @@ def _party(text: str) -> Party:
     return Party(match["name"].partition(".")[0], match["file"], lazy=match["lazy"] is not None)
 
 
-def rooms_on_disk(root: Path) -> set[str]:
-    files = {path.stem for path in root.glob("*.py")}
-    return files | {path.name for path in root.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+def rooms_on_disk(root: Path) -> dict[str, bool]:
+    """The rooms that are there, each with whether it is a folder. A folder without Python is none."""
+    folders = {path.name: True for path in root.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+    return {path.stem: False for path in root.glob("*.py")} | folders
 
 
 def faults(root: Path, rooms: dict[str, Room]) -> list[str]:
     """All that is wrong in the package at `root`, each as `file:line: what`."""
     disk = rooms_on_disk(root)
-    found = [f"{name}: on disk, but not in the list" for name in sorted(disk - rooms.keys())]
-    found += [f"{name}: in the list, but not on disk" for name in sorted(rooms.keys() - disk)]
+    found = [f"{name}: on disk, but not in the list" for name in sorted(disk.keys() - rooms.keys())]
+    found += [f"{name}: in the list, but not on disk" for name in sorted(rooms.keys() - disk.keys())]
+    found += [
+        f"{name}: a folder in one and a file in the other of list and disk"
+        for name in sorted(rooms.keys() & disk.keys())
+        if rooms[name].folder != disk[name]
+    ]
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         room = rooms.get(parts[0])
         if room is None:
             continue
         inside = path.relative_to(root / room.name).as_posix() if len(parts) > 1 else path.name
-        for item in imports_of(path.read_text(encoding="utf-8"), parts, disk | rooms.keys()):
+        for item in imports_of(path.read_text(encoding="utf-8"), parts, disk.keys() | rooms.keys()):
             complaint = _complaint(item, room, inside, rooms)
             if complaint is not None:
                 found.append(f"{path.relative_to(root).as_posix()}:{item.line}: {complaint}")

@@ -205,6 +205,11 @@ def test_list_and_disk_must_hold_the_same_rooms(tmp_path: Path) -> None:
     ]
 
 
+def test_a_folder_must_be_listed_as_a_folder(tmp_path: Path) -> None:
+    found = check(tmp_path, {}, LIST.replace("  low/    ", "  low.py  "))
+    assert found == ["low: a folder in one and a file in the other of list and disk"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
