@@ -1,0 +1,112 @@
+"""How a server starts, and how it ends or does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.faults.modes.mode import acts, mode
+from tests.faults.peer import JOURNAL, Call, Peer
+
+LONG = 300
+"""Seconds: longer than any test."""
+
+STUBBORN = f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep({LONG})"
+
+
+def last_words(words: str, status: int) -> None:
+    sys.stderr.write(words)
+    sys.stderr.flush()
+    os._exit(status)
+
+
+@mode
+def plain(peer: Peer) -> None:
+    """A server with no fault at all."""
+
+
+@mode
+def exit_at_start(_: Peer) -> None:
+    """A server that cannot open its database."""
+    last_words("Traceback (most recent call last):\nunable to open database file: /nowhere/x.db\n", 3)
+
+
+@mode
+def silent_start(peer: Peer) -> None:
+    """A process that lives and never says a word."""
+    peer.hear = lambda _: None
+
+
+@mode
+def crash_loop(peer: Peer) -> None:
+    """A server that dies at its start until it has been started often enough; the argument says how often."""
+    starts = Path(os.environ[JOURNAL]).with_suffix(".starts")
+    with starts.open("a") as file:
+        file.write(".")
+    if starts.stat().st_size < int(peer.arguments[0]):
+        last_words("port still in use\n", 1)
+
+
+@mode
+def slow_start(peer: Peer) -> None:
+    """A cold package runner that downloads first; the argument says for how many seconds."""
+    time.sleep(float(peer.arguments[0]))
+
+
+@mode
+def ignore_eof(peer: Peer) -> None:
+    """A server that does not notice that its host is gone."""
+    peer.at_eof = lambda: time.sleep(LONG)
+
+
+@mode
+def ignore_term(peer: Peer) -> None:
+    """A server that holds on through end of input and SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    peer.at_eof = lambda: time.sleep(LONG)
+
+
+@mode
+def grandchild(peer: Peer) -> None:
+    """A wrapper that starts a stubborn worker and does not take it along when it ends; `act` ends it."""
+    none = subprocess.DEVNULL
+    worker = subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=none, stdout=none, stderr=none)
+    peer.note(worker=worker.pid)
+
+    @acts(peer)
+    def act(_: Call) -> None:
+        os._exit(0)
+
+
+@mode
+def inherits_pipes(peer: Peer) -> None:
+    """A server that dies in `act` while a child of it still holds its pipes open."""
+    peer.note(worker=subprocess.Popen([sys.executable, "-c", STUBBORN]).pid)
+
+    @acts(peer)
+    def act(_: Call) -> None:
+        os._exit(9)
+
+
+@mode
+def dies_in_call(peer: Peer) -> None:
+    """A tool that takes the whole server down: its output ends first, then it gives its reason on stderr."""
+
+    @acts(peer)
+    def act(_: Call) -> None:
+        os.close(1)
+        time.sleep(0.1)
+        last_words("Fatal: out of cheese\n", 4)
+
+
+@mode
+def closes_stdout(peer: Peer) -> None:
+    """A server that shuts its output in `act` and stays alive."""
+
+    @acts(peer)
+    def act(_: Call) -> None:
+        os.close(1)
