@@ -1,8 +1,9 @@
-"""The plan of an ensemble: its steps and groups as nodes, who waits for whom, and who looks at whose failure. Pure.
+"""The plan of an ensemble: steps and groups as nodes, who waits for whom, who looks at whose failure. Pure.
 
-A node `needs` what it names: it waits for its end, and its failure matters. It comes `after` what only stands before it in
-a written flow: it waits, and nothing more. It `looks` at a failure that it says how to deal with. A group (`members` set)
-starts when what stands before it has ended, and its members start with it. All of this is known before the run.
+A node `needs` what it names: it waits for its end, and its failure matters. It comes `after` what only stands
+before it in a written flow: it waits, and nothing more. It `looks` at a failure that it says how to deal
+with. A group (`members` set) starts when what stands before it has ended, and its members start with it. All
+of this is known before the run.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import Fault, SpecError
-from luthier.spec import FlowStep, TransformConfig
+from luthier.expr import Compiled
+from luthier.spec import FlowStep, Retry, Step, TransformConfig
+from luthier.spec.ensemble import WaitFor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from luthier.expr import Compiled
-    from luthier.spec import Ensemble, FlowItem, ParallelFlow, Retry, Step
-    from luthier.spec.ensemble import WaitFor
+    from luthier.spec import Ensemble, FlowItem, ParallelFlow
 
 OUTPUTS = ""
 """Stands for the ensemble's outputs among those who look."""
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """One step, or one group of them. `key` is the name in expressions, `parent` the group that it stands in."""
+    """One step, or one group of them. `key` is the name in expressions, `parent` the group around it."""
 
     key: str
     needs: tuple[str, ...] = ()
@@ -49,9 +50,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """`nodes` in written order, and what follows from them.
 
-    `followers`: who waits for a node. `lookers`: who looks at its failure, at it or at a group around it. `covers`: the
-    node whose failure counts when it fails: a group that waits for any or the first stands for its members. `last`:
-    whose output is the run's where `outputs` says nothing. `idle`: steps that the flow leaves out.
+    `followers`: who waits for a node. `lookers`: who looks at its failure, at it or at a group around it.
+    `covers`: the node whose failure counts when it fails: a group that waits for any or the first stands for
+    its members. `last`: whose output is the run's where `outputs` says nothing. `idle`: steps that the flow
+    leaves out.
     """
 
     ensemble: str
@@ -113,7 +115,7 @@ def arrange(
     idle: tuple[str, ...] = (),
     looked_at: Iterable[str] | None = None,
 ) -> Plan:
-    """A plan out of nodes that name only each other. `looked_at`: by the outputs, if not as their expressions say."""
+    """A plan out of nodes that name only each other. `looked_at` stands in where `outputs` is not given."""
     by_key = {node.key: node for node in nodes}
     if len(by_key) < len(nodes):
         doubled = next(node.key for index, node in enumerate(nodes) if by_key[node.key] is not nodes[index])
@@ -254,9 +256,9 @@ def _refuse_cycles(nodes: dict[str, Node], file: str) -> None:
         edges[node.key, False] = awaited
         edges[node.key, True] = [(node.key, False), *((member, True) for member in node.members or ())]
     done: set[tuple[str, bool]] = set()
-    for start in edges:
+    for start, first in edges.items():
         path = [start]
-        on_path = {start: iter(edges[start])}
+        on_path = {start: iter(first)}
         while path and start not in done:
             following = next((point for point in on_path[path[-1]] if point not in done), None)
             if following is None:

@@ -1,13 +1,14 @@
-"""The record of a run: append-only entries `{seq, at, kind, step, attempt, data}`, from which its state can be folded again.
+"""The record of a run: append-only entries `{seq, at, kind, step, attempt, data}` that fold to its state.
 
-It holds values with their labels, which the events (lossy) and the audit log (no values) do not. In a file each entry is
-one line of JSON. A value labelled secret is not kept: null stands in its place, and `withheld` names the place.
+It holds values with their labels, which the events (lossy) and the audit log (no values) do not. In a file
+each entry is one line of JSON. A value labelled secret is not kept: null stands in its place, and `withheld`
+names the place.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
@@ -16,7 +17,7 @@ from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_poin
 from luthier.tools import Envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 VERSION = 1
 """Of this format. A record of a later one is refused."""
@@ -25,11 +26,11 @@ NULL: Labelled[Any] = Labelled(None)
 WITHHELD = "withheld: it carries a secret"
 
 End = Literal["ok", "failed", "skipped", "blocked", "cancelled"]
-"""How a step ends: by itself, by its own condition, because of another step's failure, or by being called off."""
+"""How a step ends: by itself, by its own condition, by another step's failure, or by being called off."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why something failed. `facts` stand beside kind and message for all to see, `note` is for the operator only."""
+    """Why something failed. `facts` stand beside kind and message; `note` is for the operator only."""
 
     kind: str
     message: str
@@ -42,7 +43,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
-    """`plan` is the digest of the plan, `parent` the run that this one is nested in, `control` its caller's branch."""
+    """`plan` is the plan's digest, `parent` the run around this one, `control` the caller's branch."""
 
     run: str
     ensemble: str
@@ -73,7 +74,7 @@ class CallIntended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallSettled(msgspec.Struct, frozen=True, kw_only=True):
-    """How the call came back: ok, error (the tool's own), or the kind of the refusal or fault; in milliseconds."""
+    """How the call came back: ok, error (the tool's own), or the kind of the refusal or fault."""
 
     call: str
     outcome: str
@@ -126,11 +127,11 @@ Data = (
     | RunHalted
     | RunEnded
 )
-KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in Data.__args__}
+KINDS: dict[str, Callable[..., Data]] = {kind.__name__: kind for kind in get_args(Data)}
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that happened. `seq` counts from 1, `at` is Unix seconds, `step` is empty for the run's own."""
+    """One thing that happened. `seq` counts from 1, `at` is Unix seconds, `step` is empty for the run."""
 
     seq: int
     at: float
@@ -151,7 +152,7 @@ def encode(entry: Entry) -> bytes:
         "kind": entry.kind,
         "step": entry.step,
         "attempt": entry.attempt,
-        "data": {name: value for name, value in _fields(entry.data)},
+        "data": dict(_fields(entry.data)),
     }
     try:
         return msgspec.json.encode(document) + b"\n"
@@ -176,7 +177,9 @@ def _decoded(line: bytes, number: int) -> Entry:
         kind = KINDS[document["kind"]]
         data = kind(**{name: _READERS.get(name, _as_is)(value) for name, value in document["data"].items()})
         if isinstance(data, RunStarted) and data.version > VERSION:
-            raise RecordError(f"line {number}: the record is of version {data.version}, this program reads {VERSION}")
+            raise RecordError(
+                f"line {number}: the record is of version {data.version}, this program reads {VERSION}"
+            )
         return Entry(
             seq=document["seq"],
             at=document["at"],

@@ -1,0 +1,1 @@
+"""Ensembles at work: plan, machine, record and runner."""

@@ -1,0 +1,62 @@
+"""What became of an attempt, whether another may be made, and after what wait. Pure.
+
+The rule that keeps a side effect from happening twice stands here: what may have reached the other side is
+not sent again, unless a repetition is known to be harmless.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.taint import TRUSTED, Label, Labelled
+from luthier.workflows.record import NULL, Failure
+
+if TYPE_CHECKING:
+    from luthier.spec import Retry
+
+DECIDED = frozenset({"denied", "approval", "arguments", "condition", "dependency", "cancelled"})
+"""Kinds that come out the same however often one asks."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one attempt. `error` None: it gave `output`.
+
+    `harmless`: a repetition cannot do twice what was done, because nothing was sent or the tool says so.
+    `hopeless`: no repetition can help. `status`: of the answer, where the other side speaks in HTTP's
+    numbers. `cancelled`: called off.
+    """
+
+    output: Labelled[Any] = NULL
+    error: Failure | None = None
+    label: Label = TRUSTED
+    harmless: bool = False
+    hopeless: bool = False
+    status: int | None = None
+    cancelled: bool = False
+    cached: bool = False
+
+
+def repeats(retry: Retry, outcome: Outcome) -> bool:
+    """Whether this failure may be answered by another attempt, their number aside."""
+    error = outcome.error
+    if error is None or error.kind in DECIDED or outcome.hopeless:
+        return False
+    if error.kind in ("timeout", "unknown"):
+        return outcome.harmless
+    if error.kind == "connect":
+        return True
+    return error.kind in retry.retry_on or (outcome.status is not None and outcome.status in retry.retry_on)
+
+
+def delay(retry: Retry, attempt: int) -> float:
+    """Seconds between the end of an attempt (counted from 1) and the next."""
+    match retry.backoff:
+        case "fixed":
+            seconds = retry.initial_delay
+        case "linear":
+            seconds = retry.initial_delay * attempt
+        case _:
+            seconds = retry.initial_delay * 2.0 ** min(attempt - 1, 64)
+    return min(seconds, retry.max_delay)
