@@ -97,7 +97,7 @@ def faults(root: Path, rooms: dict[str, Room]) -> list[str]:
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         room = rooms.get(parts[0])
-        if room is None:
+        if room is None or not _is_module(path, root):
             continue
         inside = path.relative_to(root / room.name).as_posix() if len(parts) > 1 else path.name
         for item in imports_of(path.read_text(encoding="utf-8"), parts, disk.keys() | rooms.keys()):
@@ -105,6 +105,12 @@ def faults(root: Path, rooms: dict[str, Room]) -> list[str]:
             if complaint is not None:
                 found.append(f"{path.relative_to(root).as_posix()}:{item.line}: {complaint}")
     return found
+
+
+def _is_module(path: Path, root: Path) -> bool:
+    """Whether all folders down to `path` are packages. Others hold files to copy; ruff's INP001 finds them."""
+    folders = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
+    return all((folder / "__init__.py").exists() for folder in folders)
 
 
 def _complaint(item: Import, room: Room, inside: str, rooms: dict[str, Room]) -> str | None:

@@ -205,6 +205,16 @@ def test_list_and_disk_must_hold_the_same_rooms(tmp_path: Path) -> None:
     ]
 
 
+def test_files_that_are_only_copied_are_not_modules(tmp_path: Path) -> None:
+    assert check(tmp_path, {"low/template/tests/test_it.py": "from luthier import Runtime"}) == []
+
+
+def test_a_package_inside_a_room_is_checked_like_the_room(tmp_path: Path) -> None:
+    files = {"low/deep/__init__.py": "", "low/deep/part.py": "from ... import high\nfrom .. import part"}
+    [fault] = check(tmp_path, files)
+    assert fault.startswith("low/deep/part.py:1: imports luthier.high")
+
+
 def test_a_folder_must_be_listed_as_a_folder(tmp_path: Path) -> None:
     found = check(tmp_path, {}, LIST.replace("  low/    ", "  low.py  "))
     assert found == ["low: a folder in one and a file in the other of list and disk"]
