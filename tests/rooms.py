@@ -108,7 +108,7 @@ def faults(root: Path, rooms: dict[str, Room]) -> list[str]:
 
 
 def _is_module(path: Path, root: Path) -> bool:
-    """Whether all folders down to `path` are packages. Others hold files to copy; ruff's INP001 finds them."""
+    """Whether all folders down to `path` are packages. Others hold files to copy; INP001 finds them."""
     folders = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
     return all((folder / "__init__.py").exists() for folder in folders)
 
