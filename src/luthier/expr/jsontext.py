@@ -1,0 +1,87 @@
+"""Values as text: as mixed text shows them, and as JSON with canonical numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from luthier.errors import ExpressionError
+from luthier.expr.budget import DEPTH, ITEM, Frame
+from luthier.expr.numbers import EXACT, number_text
+from luthier.expr.values import bare, js_text
+
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # the integers that msgspec writes
+
+
+def text_of(value: Any, frame: Frame) -> str:
+    """The value within text: null as nothing, lists and objects as compact JSON, numbers canonical."""
+    value = bare(value)
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list | Mapping):
+        return json_text(value, frame)
+    return js_text(value, frame)
+
+
+def json_text(value: Any, frame: Frame, indent: int = 0) -> str:
+    """The value as JSON, compact or indented. Raises ExpressionError for what JSON cannot say."""
+    try:
+        encoded = msgspec.json.encode(_tidy(value, frame, indent, 0, raw=True))
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold but text can
+        tidy = _tidy(value, frame, indent, 0, raw=False)
+        separators = (",", ": ") if indent else (",", ":")
+        text = json.dumps(tidy, ensure_ascii=False, indent=indent or None, separators=separators)
+    else:
+        text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
+    frame.spend(len(text))
+    return text
+
+
+def _tidy(value: Any, frame: Frame, indent: int, depth: int, *, raw: bool) -> Any:
+    """The value as the encoder takes it: envelopes opened, numbers canonical, its cost paid."""
+    if type(value) is str:
+        frame.spend(len(value))
+        return value
+    if value is None or type(value) is bool:
+        return value
+    value = bare(value)
+    if isinstance(value, int | float) and type(value) is not bool:
+        return _tidy_number(value, raw=raw)
+    if not isinstance(value, list | Mapping):
+        return value
+    if depth >= DEPTH:
+        raise ExpressionError(f"The data is nested deeper than {DEPTH} levels.")
+    frame.spend((ITEM + indent * depth) * len(value))
+    if isinstance(value, list):
+        return [_tidy(item, frame, indent, depth + 1, raw=raw) for item in value]
+    return {
+        _tidy_key(key, frame): _tidy(item, frame, indent, depth + 1, raw=raw) for key, item in value.items()
+    }
+
+
+def _tidy_key(key: Any, frame: Frame) -> str:
+    if not isinstance(key, str):
+        raise ExpressionError(f"The name {key!r} in an object is not text, so it cannot be written as JSON.")
+    frame.spend(len(key))
+    return key
+
+
+def _tidy_number(number: int | float, *, raw: bool) -> Any:
+    if isinstance(number, int):
+        return number if not raw or _SMALLEST <= number <= _LARGEST else _raw(number)
+    if not math.isfinite(number):
+        return None
+    if number.is_integer() and abs(number) < EXACT:
+        return int(number)
+    text = number_text(number)
+    return number if not raw or text == repr(number) else _raw(number)
+
+
+def _raw(number: int | float) -> msgspec.Raw:
+    return msgspec.Raw(number_text(number).encode())
