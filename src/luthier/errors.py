@@ -12,6 +12,7 @@ become exceptions (`MCPToolError`, `Refused`) only at the faces that Python user
     ├── SchemaError            a JSON Schema cannot be used
     ├── ToolDefinitionError    a Python function cannot be made a tool
     ├── AuditError             the audit log cannot be written
+    │   └── ResultWithheldError   the call was made, and its result may not be handed out
     ├── RecordError            the record of a run cannot be read
     ├── Refused                the gate said no (rt.call, tool.execute)
     ├── MCPToolError           the tool itself answered isError (tool.execute)
@@ -170,6 +171,12 @@ class RecordError(LuthierError):
     """The record of a run cannot be read: torn, foreign, or of a later version."""
 
 
+class ResultWithheldError(AuditError):
+    """The call was carried, but its outcome could not be recorded, or a guard failed on it. Never retried."""
+
+    kind = "unknown"
+
+
 class Refused(LuthierError):  # noqa: N818  (a decision that was delivered as an exception, not a fault)
     """The gate said no. `reason` is for the caller; `rule` and `place` say which rule and where it is written."""
 
@@ -299,9 +306,10 @@ class ProtocolError(WireError):
         phase: str = "call",
         code: int | None = None,
         data: object = None,
+        sent: bool = True,
         hint: str = "",
     ) -> None:
-        super().__init__(message, server=server, tool=tool, phase=phase, sent=True, hint=hint)
+        super().__init__(message, server=server, tool=tool, phase=phase, sent=sent, hint=hint)
         self.code = code
         self.data = data
 

@@ -1,0 +1,238 @@
+"""One connection to one server: a single owner task opens the session and closes it; all others only await.
+
+An owner lives one life: from the wish for a session until that session, or the last try at it, has ended.
+It folds `lifecycle.step` over what happens and performs the commands. The next wish starts the next owner,
+which does nothing before the one before has put everything away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+from typing import TYPE_CHECKING
+
+from luthier.clock import Deadline, sleep
+from luthier.connect import lifecycle
+from luthier.errors import ConnectError, WireError
+from luthier.events import ServerFailed, ServerReady, ServerStarting, ServerStopped
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from luthier.clock import Clock
+    from luthier.events import Observers
+    from luthier.wire import Session
+
+    Opener = Callable[[int], Awaitable[Session]]
+
+_log = logging.getLogger("luthier.connect")
+
+
+class Connection:
+    """`opener(attempt)` makes a session or raises a WireError; `draw` gives random numbers in [0, 1)."""
+
+    def __init__(
+        self,
+        server: str,
+        opener: Opener,
+        *,
+        policy: lifecycle.Policy,
+        clock: Clock,
+        observers: Observers,
+        draw: Callable[[], float],
+    ) -> None:
+        self.server = server
+        self.sessions = 0  # so far: who kept something of an earlier one can tell
+        self._opener = opener
+        self._policy = policy
+        self._clock = clock
+        self._observers = observers
+        self._draw = draw
+        self._state = lifecycle.State()
+        self._session: Session | None = None
+        self._error: WireError | None = None
+        self._waiting: asyncio.Future[Session] | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._owners: set[asyncio.Task[None]] = set()
+
+    @property
+    def phase(self) -> lifecycle.Phase:
+        return self._state.phase
+
+    @property
+    def live(self) -> Session | None:
+        """The session, if one stands right now."""
+        session = self._session
+        return None if session is None or session.closed else session
+
+    @property
+    def last_error(self) -> WireError | None:
+        """What the last failed try failed with."""
+        return self._error
+
+    async def session(self) -> Session:
+        """The session, opened if there is none; all who wait share one opening. Raises WireError."""
+        live = self.live
+        if live is not None:
+            return live
+        if self._waiting is None:
+            self._wish()
+        assert self._waiting is not None  # noqa: S101  (mypy cannot see through _wish)
+        try:
+            return await asyncio.shield(self._waiting)
+        except WireError as error:
+            raise copy.copy(error) from error.__cause__  # each waiter gets a traceback of its own
+
+    async def reset(self, seconds: float) -> None:
+        """End what there is; the next wish starts afresh. Returns when it has ended, or after so long."""
+        await self._stop(lifecycle.Reset(), "was reset", seconds)
+
+    async def close(self, seconds: float) -> None:
+        """End for good. Returns when it has ended, or after so long."""
+        await self._stop(lifecycle.Close(), "was closed", seconds)
+
+    def _wish(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
+        self._waiting.add_done_callback(_retrieve)
+        if self._state.phase == "closed":
+            self._answer(self._ended("was closed"))
+            return
+        if self._state.phase == "ready":
+            self._fold(lifecycle.Lost())  # the owner has not been told yet that its session is gone
+        commands = self._fold(lifecycle.Wanted())
+        self._owner = loop.create_task(self._own(commands, set(self._owners)))
+        self._owners.add(self._owner)
+        self._owner.add_done_callback(self._owners.discard)
+
+    async def _stop(self, event: lifecycle.Event, how: str, seconds: float) -> None:
+        self._fold(event)
+        self._answer(self._ended(how))
+        owners = set(self._owners)
+        for owner in owners:
+            owner.cancel()
+        if not await ended_within(owners, self._clock, seconds):
+            _log.error("server %s did not stop within %g s and is left to itself", self.server, seconds)
+
+    # What follows runs in owners, and after a fold only in the one of the present life.
+
+    async def _own(self, commands: tuple[lifecycle.Command, ...], before: set[asyncio.Task[None]]) -> None:
+        session: Session | None = None
+        try:
+            await _all_ended(before)
+            while commands:
+                session, event = await self._perform(commands[0], session)
+                if event is None or self._owner is not asyncio.current_task():
+                    break
+                commands = self._fold(event)
+                if isinstance(event, lifecycle.OpenFailed):
+                    self._tell_failure(commands)
+        except BaseException as error:
+            if not isinstance(error, asyncio.CancelledError):
+                _log.exception("the owner of the connection to %s failed", self.server)
+            if self._owner is asyncio.current_task():
+                self._fold(lifecycle.Reset())
+                self._answer(self._ended("was broken off"))
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            if session is not None:
+                await session.close()
+
+    async def _perform(
+        self, command: lifecycle.Command, session: Session | None
+    ) -> tuple[Session | None, lifecycle.Event | None]:
+        match command:
+            case lifecycle.Open(attempt):
+                return await self._try(attempt)
+            case lifecycle.Wait(seconds):
+                await sleep(self._clock, seconds)
+                return None, lifecycle.Elapsed()
+            case lifecycle.Serve() if session is not None:
+                await self._serve(session)
+                return session, lifecycle.Lost()
+            case lifecycle.Fail() if self._error is not None:
+                self._answer(self._error)
+        return session, None
+
+    async def _try(self, attempt: int) -> tuple[Session | None, lifecycle.Event]:
+        began = self._clock.monotonic()
+        self._observers.notify(ServerStarting(at=self._clock.now(), server=self.server, attempt=attempt))
+        try:
+            session = await self._opener(attempt)
+        except WireError as error:
+            self._error = error
+            retryable = error.retryable if isinstance(error, ConnectError) else True
+            return None, lifecycle.OpenFailed(retryable, self._draw())
+        seconds = self._clock.monotonic() - began
+        self._observers.notify(
+            ServerReady(at=self._clock.now(), server=self.server, protocol=session.version, seconds=seconds)
+        )
+        return session, lifecycle.Opened()
+
+    async def _serve(self, session: Session) -> None:
+        self.sessions += 1
+        self._session = session
+        if self._waiting is not None:
+            self._waiting.set_result(session)
+            self._waiting = None
+        reason = "it was closed"
+        try:
+            error = await session.wait_closed()
+            reason = reason if error is None else error.message
+        finally:
+            if self._session is session:
+                self._session = None
+            self._observers.notify(ServerStopped(at=self._clock.now(), server=self.server, reason=reason))
+
+    def _tell_failure(self, commands: tuple[lifecycle.Command, ...]) -> None:
+        waits = [command.seconds for command in commands if isinstance(command, lifecycle.Wait)]
+        self._observers.notify(
+            ServerFailed(
+                at=self._clock.now(),
+                server=self.server,
+                message=str(self._error),
+                retry_in=waits[0] if waits else None,
+            )
+        )
+
+    # Small steps
+
+    def _fold(self, event: lifecycle.Event) -> tuple[lifecycle.Command, ...]:
+        self._state, commands = lifecycle.step(self._state, event, self._policy)
+        return commands
+
+    def _answer(self, error: WireError) -> None:
+        if self._waiting is not None:
+            self._waiting.set_exception(error)
+            self._waiting = None
+
+    def _ended(self, how: str) -> ConnectError:
+        return ConnectError(
+            f"The connection to server {self.server!r} {how}.",
+            server=self.server,
+            phase="close",
+            retryable=self._state.phase != "closed",
+        )
+
+
+async def ended_within(tasks: Iterable[asyncio.Task[None]], clock: Clock, seconds: float) -> bool:
+    """Wait until all have ended, however they end; False when they have not after so long. Cancels none."""
+    tasks = set(tasks)
+    try:
+        async with Deadline(clock, seconds):
+            await _all_ended(tasks)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _all_ended(tasks: set[asyncio.Task[None]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks)
+
+
+def _retrieve(waiting: asyncio.Future[Session]) -> None:
+    if not waiting.cancelled():
+        waiting.exception()  # all who waited may have gone; the error was told as an event

@@ -1,0 +1,387 @@
+"""The manager: connections made when first needed, kept, healed and closed; lists cached; calls carried.
+
+A server that is slow or dead costs its own callers time and nobody else: each connection has its own owner,
+each server its own queue. Nothing that was sent is ever sent again from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from functools import partial
+from typing import TYPE_CHECKING
+
+from luthier.clock import Deadline, SystemClock
+from luthier.connect.connection import Connection
+from luthier.connect.launch import prepare
+from luthier.connect.learned import MemoryLearned
+from luthier.connect.lifecycle import Policy
+from luthier.connect.limiter import Limiter
+from luthier.connect.manifests import ManifestCache
+from luthier.connect.schemas import Schemas
+from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError
+from luthier.events import CallProgressed, Observers, ServerNoise
+from luthier.tools.output import checked
+from luthier.uri import ToolUri
+from luthier.wire import Handlers, StdioTransport, open_session
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from typing import TypeVar
+
+    from luthier.clock import Clock
+    from luthier.connect.learned import Learned
+    from luthier.connect.lifecycle import Phase
+    from luthier.connect.registry import ServerRegistry
+    from luthier.context import CallContext
+    from luthier.errors import WireError
+    from luthier.spec import ServerEntry
+    from luthier.tools import Manifest, Reply, Tool, ToolCall
+    from luthier.wire import Session, Transport
+
+    T = TypeVar("T")
+
+TOOL_TIMEOUT = 30.0
+"""Seconds for one call, where neither the call nor the entry says."""
+
+PROGRESS = 10.0
+"""How many times its timeout a call may take while its server reports progress."""
+
+CACHE_TTL = 300.0
+"""Seconds that a list of tools is kept, where neither the entry nor the server says."""
+
+CLOSING = 8.0
+"""Seconds for a connection to end: a server has 2 s after its stdin is closed and 2 s after SIGTERM."""
+
+
+class _Link:
+    """One connection and what belongs to it."""
+
+    __slots__ = ("connection", "manifests", "seen", "timeout")
+
+    def __init__(self, connection: Connection, manifests: ManifestCache, timeout: float) -> None:
+        self.connection = connection
+        self.manifests = manifests
+        self.timeout = timeout  # of listing
+        self.seen = 0  # the number of the session whose list is at hand
+
+
+class _Server:
+    """One entry, its limits, and its connections by the owner of the credentials."""
+
+    __slots__ = ("entry", "fingerprint", "limiter", "links", "timeout", "timeout_max")
+
+    def __init__(self, entry: ServerEntry, fingerprint: str, timeout: float) -> None:
+        self.entry = entry
+        self.fingerprint = fingerprint
+        self.limiter = Limiter(entry.max_concurrent_calls)
+        self.links: dict[str, _Link] = {}
+        self.timeout = entry.tool_timeout if entry.tool_timeout is not None else timeout
+        longest = entry.tool_timeout_max
+        self.timeout_max = max(longest if longest is not None else self.timeout * PROGRESS, self.timeout)
+
+
+class ConnectionManager:
+    """`transports` gives ways to servers by id that replace what their entries say: for tests and mocks.
+
+    `environ` is what references are expanded from and servers inherit from. Times are seconds.
+    """
+
+    def __init__(
+        self,
+        registry: ServerRegistry,
+        *,
+        clock: Clock | None = None,
+        observers: Observers | None = None,
+        learned: Learned | None = None,
+        environ: Mapping[str, str] | None = None,
+        transports: Mapping[str, Callable[[], Transport]] | None = None,
+        default_tool_timeout: float = TOOL_TIMEOUT,
+        cache_ttl: float = CACHE_TTL,
+    ) -> None:
+        self.registry = registry
+        self._clock = clock or SystemClock()
+        self._observers = observers or Observers()
+        self._learned = learned or MemoryLearned()
+        self._environ = os.environ if environ is None else environ
+        self._transports = dict(transports or {})
+        self._default_tool_timeout = default_tool_timeout
+        self._cache_ttl = cache_ttl
+        self._outputs = Schemas()
+        self._servers: dict[str, _Server] = {}
+        self._closed = False
+
+    # What a server offers
+
+    def known(self, uri: ToolUri, context: CallContext) -> Tool | None:
+        """The tool at that address if it is at hand: connected, listed, and not too long ago."""
+        server = self._servers.get(uri.server)
+        link = None if server is None else server.links.get(_owner(server.entry, context))
+        if link is None or link.connection.live is None or link.seen != link.connection.sessions:
+            return None
+        return link.manifests.known(uri.name)
+
+    async def manifest(
+        self,
+        server: str,
+        *,
+        fresh: bool = False,
+        context: CallContext | None = None,
+        timeout: float | None = None,
+    ) -> Manifest:
+        """The tools of a server, connecting to it if need be.
+
+        Raises NotFoundError for an unknown server, WireError when it cannot be reached in time.
+        """
+        link = self._link(self._server(server), context)
+        if link.seen != link.connection.sessions:
+            link.manifests.expire()
+        deadline = self._deadline(timeout, context)
+        listed = link.manifests.manifest(fresh=fresh)
+        return await self._by(deadline, listed, ToolUri.mcp(server, ""), "while its tools were being listed")
+
+    async def connect(self, server: str) -> None:
+        """Connect now instead of at the first call. Raises NotFoundError and ConnectError."""
+        await self._link(self._server(server), None).connection.session()
+
+    def state(self, server: str) -> Phase:
+        """Where its connection is in its life; of several, the most alive. Raises NotFoundError."""
+        self.registry.get(server)
+        found = self._servers.get(server)
+        phases = {link.connection.phase for link in found.links.values()} if found else set()
+        alive: tuple[Phase, ...] = ("ready", "connecting", "backoff", "failed")
+        return next((phase for phase in alive if phase in phases), "closed" if self._closed else "idle")
+
+    # Calls
+
+    async def carry(self, call: ToolCall, tool: Tool) -> Reply:
+        """Carry a call to its server and the answer back. Raises NotFoundError and WireError.
+
+        A call's own timeout covers everything from here on. Without one, the server's covers the call and its
+        waiting in the server's queue, connecting has its own, and the deadline of the context covers all.
+        """
+        server = self._server(call.uri.server)
+        link = self._link(server, call.context)
+        deadline = self._deadline(call.timeout, call.context)
+        try:
+            reply = await self._send(server, link, call, deadline)
+        except ConnectionLostError as error:
+            if error.sent:
+                raise
+            reply = await self._send(
+                server, link, call, deadline
+            )  # the connection ended before it took the call
+        if tool.output_schema is None:
+            return reply
+        return checked(reply, tool, self._outputs.output(tool))
+
+    async def _send(self, server: _Server, link: _Link, call: ToolCall, deadline: float | None) -> Reply:
+        session = await self._session(link, call.uri, deadline)
+        soft = deadline if call.timeout is not None else self._clock.monotonic() + server.timeout
+        longest = None if call.timeout is not None else self._clock.monotonic() + server.timeout_max
+        soft, longest = _earlier(soft, deadline), _earlier(longest, deadline)
+        limiter = server.limiter
+        if limiter.limit is None:
+            return await self._ask(session, call, soft, longest)
+        await self._by(soft, limiter.acquire(), call.uri, "waiting for its turn")
+        try:
+            session = await self._session(link, call.uri, soft)  # the one before may have ended meanwhile
+            return await self._ask(session, call, soft, longest)
+        finally:
+            limiter.release()
+
+    async def _ask(
+        self, session: Session, call: ToolCall, soft: float | None, longest: float | None
+    ) -> Reply:
+        now = self._clock.monotonic()
+        if soft is not None and soft <= now:
+            raise _too_late(call.uri, "before it was sent")
+        return await session.call_tool(
+            call.uri.name,
+            call.arguments.value,
+            timeout=None if soft is None else soft - now,
+            timeout_max=None if longest is None else longest - now,
+            on_progress=partial(self._progressed, call),
+        )
+
+    async def _session(self, link: _Link, uri: ToolUri, deadline: float | None) -> Session:
+        live = link.connection.live
+        if live is not None:
+            return live
+        return await self._by(
+            deadline, link.connection.session(), uri, "while its server was being connected"
+        )
+
+    async def _by(self, deadline: float | None, awaitable: Awaitable[T], uri: ToolUri, when: str) -> T:
+        if deadline is None:
+            return await awaitable
+        try:
+            async with Deadline(self._clock, deadline - self._clock.monotonic()):
+                return await awaitable
+        except TimeoutError:
+            raise _too_late(uri, when) from None
+
+    def _deadline(self, timeout: float | None, context: CallContext | None) -> float | None:
+        own = None if timeout is None else self._clock.monotonic() + timeout
+        return _earlier(own, None if context is None else context.deadline)
+
+    # The end
+
+    async def use(self, registry: ServerRegistry) -> None:
+        """Take another registry; connections of entries that changed or went are closed first."""
+        self.registry = registry
+        gone = [
+            server
+            for id, server in self._servers.items()
+            if id not in registry or registry.fingerprint(id) != server.fingerprint
+        ]
+        for server in gone:
+            del self._servers[server.entry.id]
+        await self._close(link for server in gone for link in server.links.values())
+
+    async def reconnect(self, server: str) -> None:
+        """End the connections to a server; the next call starts afresh. Calls in flight fail."""
+        found = self._servers.get(server)
+        links = list(found.links.values()) if found else []
+        for link in links:
+            link.manifests.expire()
+        await asyncio.gather(*(link.connection.reset(CLOSING) for link in links))
+
+    async def close_all(self) -> None:
+        """End every connection, also those being made, within `CLOSING` seconds, whatever the servers do."""
+        self._closed = True
+        await self._close(link for server in self._servers.values() for link in server.links.values())
+
+    async def _close(self, links: Iterable[_Link]) -> None:
+        closing = []
+        for link in links:
+            link.manifests.close()
+            closing.append(link.connection.close(CLOSING))
+        await asyncio.gather(*closing)
+
+    # Making connections
+
+    def _server(self, id: str) -> _Server:
+        server = self._servers.get(id)
+        if server is None:
+            entry = self.registry.get(id)
+            server = _Server(entry, self.registry.fingerprint(id), self._default_tool_timeout)
+            self._servers[id] = server
+        return server
+
+    def _link(self, server: _Server, context: CallContext | None) -> _Link:
+        owner = _owner(server.entry, context)
+        link = server.links.get(owner)
+        if link is None:
+            if self._closed:
+                raise ConnectError("All connections were closed.", server=server.entry.id, retryable=False)
+            link = server.links[owner] = self._new_link(server)
+        return link
+
+    def _new_link(self, server: _Server) -> _Link:
+        entry = server.entry
+
+        async def opened(attempt: int) -> Session:
+            return await self._open(server, attempt, handlers)
+
+        async def fetched() -> Manifest:
+            return await self._fetch(link)
+
+        connection = Connection(
+            entry.id,
+            opened,
+            policy=Policy(entry.max_retries),
+            clock=self._clock,
+            observers=self._observers,
+            draw=random.random,
+        )
+        ttl = entry.cache_ttl if entry.cache_ttl is not None else self._cache_ttl
+        kept = partial(self._kept_list, entry.id)
+        link = _Link(
+            connection, ManifestCache(fetched, ttl=ttl, clock=self._clock, on_kept=kept), entry.timeout
+        )
+        noise = partial(self._noise, entry.id)
+        handlers = Handlers(on_tools_changed=link.manifests.changed, on_noise=noise)
+        return link
+
+    async def _open(self, server: _Server, attempt: int, handlers: Handlers) -> Session:
+        entry = server.entry
+        start = self._transports.get(entry.id) or self._starter(entry)
+        key = f"{entry.id}:{server.fingerprint[:16]}"
+        # What was remembered is believed once: a server that does not answer to it is asked afresh.
+        remembered = self._learned.era(key) if attempt == 1 and entry.protocol is None else None
+        session = await open_session(
+            start,
+            server=entry.id,
+            clock=self._clock,
+            timeout=entry.timeout,
+            pinned=entry.protocol,
+            remembered=remembered,
+            handlers=handlers,
+        )
+        if entry.protocol is None and session.version != remembered:
+            self._learned.remember(key, session.version)
+        return session
+
+    def _starter(self, entry: ServerEntry) -> Callable[[], Transport]:
+        launch = prepare(entry, self.registry, self._environ)
+        return partial(StdioTransport, launch, self._clock, partial(self._noise, entry.id))
+
+    async def _fetch(self, link: _Link) -> Manifest:
+        try:
+            return await self._list(link)
+        except ConnectionLostError:
+            return await self._list(link)  # listing changes nothing, so it may be asked twice
+
+    async def _list(self, link: _Link) -> Manifest:
+        session = await link.connection.session()
+        seen = link.connection.sessions
+        manifest = await session.list_tools(timeout=link.timeout)
+        link.seen = seen
+        for dropped in manifest.dropped:
+            self._noise(manifest.server, f"tool {dropped.name!r} was dropped: {dropped.reason}")
+        return manifest
+
+    # Telling
+
+    def _noise(self, server: str, message: str) -> None:
+        self._observers.notify(ServerNoise(at=self._clock.now(), server=server, message=message))
+
+    def _kept_list(self, server: str, error: WireError) -> None:
+        self._noise(server, f"the list of tools could not be read again, the old one is kept: {error}")
+
+    def _progressed(self, call: ToolCall, progress: float, total: float | None, message: str) -> None:
+        self._observers.notify(
+            CallProgressed(
+                at=self._clock.now(),
+                call_id=call.id,
+                uri=call.uri,
+                progress=progress,
+                total=total,
+                message=message,
+                run=call.context.run,
+                step=call.context.step,
+            )
+        )
+
+
+def _owner(entry: ServerEntry, context: CallContext | None) -> str:
+    """Whose credentials a connection uses: everybody shares the entry's, unless it says otherwise."""
+    return "" if entry.share or context is None else context.principal
+
+
+def _earlier(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
+
+
+def _too_late(uri: ToolUri, when: str) -> CallTimeoutError:
+    return CallTimeoutError(
+        f"There was no time left for {uri} {when}.",
+        server=uri.server,
+        tool=uri.name,
+        phase="call",
+        sent=False,
+    )

@@ -1,0 +1,115 @@
+"""The manifest of one server as last read: how long it holds and when it is read again, once for all who ask.
+
+Two questions have two answers. Who lists tools gets a list no older than the server's own `ttlMs` allows,
+or the entry's `cache_ttl` where the server says nothing. A call needs only the definition of its tool, and
+a server that calls every list stale at once must not double the price of every call: a call is judged by
+the list of the session that carries it, as long as the entry's `cache_ttl` allows it and no change was
+announced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import TYPE_CHECKING
+
+from luthier.errors import ConnectError, WireError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from luthier.clock import Clock
+    from luthier.tools import Manifest, Tool
+
+LONGEST = 24 * 3600.0
+"""No list is trusted for more than a day, whatever its server says."""
+
+AGAIN = 30.0
+"""Seconds before a list that could not be read is asked for again, while an older one is at hand."""
+
+_ROUNDS = 3  # a server that announces a change with every list is not followed for ever
+
+
+class ManifestCache:
+    """`fetch` reads the list anew; `ttl` is the entry's, in seconds, 0 for no cache."""
+
+    def __init__(
+        self,
+        fetch: Callable[[], Awaitable[Manifest]],
+        *,
+        ttl: float,
+        clock: Clock,
+        on_kept: Callable[[WireError], None],
+    ) -> None:
+        self._fetch = fetch
+        self._ttl = ttl
+        self._clock = clock
+        self._on_kept = on_kept  # told when a list could not be read and the old one is kept
+        self._manifest: Manifest | None = None
+        self._tools: dict[str, Tool] = {}
+        self._listable_until = 0.0
+        self._callable_until = 0.0
+        self._reading: asyncio.Task[Manifest] | None = None
+        self._announced = False
+
+    def known(self, name: str) -> Tool | None:
+        """The tool of that name for a call; None when it is not in the list, or the list may not be used."""
+        return self._tools.get(name) if self._clock.monotonic() < self._callable_until else None
+
+    async def manifest(self, *, fresh: bool = False) -> Manifest:
+        """The list, read again when it is too old or `fresh` is asked for. Raises WireError."""
+        old = self._manifest
+        if old is not None and not fresh and self._clock.monotonic() < self._listable_until:
+            return old
+        reading = self._reading or self._read()
+        try:
+            return await asyncio.shield(reading)
+        except WireError as error:
+            if old is not None and not fresh and not isinstance(error, ConnectError):
+                return old
+            raise copy.copy(error) from error.__cause__
+
+    def expire(self) -> None:
+        """The next use reads the list again: its server may have become another."""
+        self._listable_until = self._callable_until = 0.0
+
+    def changed(self) -> None:
+        """The server announced a change: read the list again now, once for any number of announcements."""
+        self.expire()
+        self._announced = True
+        if self._reading is None and self._manifest is not None:
+            self._read()
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _read(self) -> asyncio.Task[Manifest]:
+        self._reading = asyncio.get_running_loop().create_task(self._refresh())
+        self._reading.add_done_callback(self._done)
+        return self._reading
+
+    def _done(self, reading: asyncio.Task[Manifest]) -> None:
+        self._reading = None
+        error = None if reading.cancelled() else reading.exception()
+        if isinstance(error, WireError) and self._manifest is not None:
+            self._listable_until = self._callable_until = self._clock.monotonic() + AGAIN
+            self._on_kept(error)
+
+    async def _refresh(self) -> Manifest:
+        for _ in range(_ROUNDS):
+            self._announced = False
+            manifest = await self._fetch()
+            if not self._announced:
+                break
+        self._keep(manifest)
+        return manifest
+
+    def _keep(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._tools = {tool.name: tool for tool in manifest.tools}
+        now = self._clock.monotonic()
+        told = self._ttl if manifest.ttl_ms is None else min(manifest.ttl_ms / 1000, LONGEST)
+        self._listable_until = now + told
+        self._callable_until = now + max(told, self._ttl)

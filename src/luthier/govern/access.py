@@ -1,0 +1,129 @@
+"""Who may reach which server and which of its tools: the first guard that decides.
+
+Every principal of the chain is checked, the innermost and all above it, at every call. To a model and to a
+client a server that they may not use is a server that does not exist; the operator, and an ensemble in the
+operator's hands, are told the rule and where it is written.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from luthier.context import OPERATOR
+from luthier.errors import NotFoundError
+from luthier.text import near
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from luthier.connect import ServerRegistry
+    from luthier.spec import ServerEntry
+    from luthier.uri import ToolUri
+
+_MOST = 10_000  # decisions kept
+
+Principals = tuple[str, ...]
+
+
+class Denial(msgspec.Struct, frozen=True):
+    """Why not: in words, by which rule, written where, and how to allow it."""
+
+    reason: str
+    rule: str
+    place: str
+    hint: str
+
+
+def is_told(principals: Principals) -> bool:
+    """Whether the innermost caller learns that a thing exists which it may not use."""
+    return principals[-1] == OPERATOR or principals[-1].startswith("ensemble:")
+
+
+class Access:
+    """The decisions for one registry; the same question is thought about once."""
+
+    def __init__(self, registry: ServerRegistry) -> None:
+        self._registry = registry
+        self._decided: dict[tuple[str, str, Principals], Denial | None] = {}
+
+    def denial(self, uri: ToolUri, principals: Principals) -> Denial | None:
+        """Why these may not call that tool, or None. Raises NotFoundError for an unknown server."""
+        if uri.scheme != "mcp":
+            return None  # who holds a local tool was given it
+        question = (uri.server, uri.name, principals)
+        try:
+            return self._decided[question]
+        except KeyError:
+            pass
+        entry = self._registry.find(uri.server)
+        if entry is None:
+            raise self.unknown_server(uri.server, principals)
+        if len(self._decided) >= _MOST:
+            self._decided.clear()
+        denial = self._server_denial(entry, principals) or _tool_denial(entry, uri.name)
+        self._decided[question] = denial
+        return denial
+
+    def server_denial(self, server: str, principals: Principals) -> Denial | None:
+        """Why these may not use any tool of that server, or None. Raises NotFoundError for an unknown one."""
+        entry = self._registry.find(server)
+        if entry is None:
+            raise self.unknown_server(server, principals)
+        return self._server_denial(entry, principals)
+
+    def servers(self, principals: Principals) -> tuple[str, ...]:
+        """The servers that these may use, in the order of the registry."""
+        return tuple(entry.id for entry in self._registry if self._server_denial(entry, principals) is None)
+
+    def unknown_server(self, server: str, principals: Principals) -> NotFoundError:
+        """The error for a server that is not there, with the nearest names that these may see."""
+        return NotFoundError("server", server, near=near(server, self.servers(principals)))
+
+    def _server_denial(self, entry: ServerEntry, principals: Principals) -> Denial | None:
+        if entry.disabled:
+            return Denial(
+                f"Server {entry.id!r} is disabled.",
+                "disabled",
+                entry.origin.place("disabled"),
+                f"Remove `disabled: true` from {entry.id!r} to use it.",
+            )
+        if entry.allowed_agents is None:
+            return None
+        for principal in reversed(principals):
+            if not self._is_listed(principal, entry.allowed_agents):
+                return Denial(
+                    f"{principal!r} may not use server {entry.id!r}.",
+                    "allowed_agents",
+                    entry.origin.place("allowed_agents"),
+                    f"Add {principal!r} to `allowed_agents` of {entry.id!r} to allow it.",
+                )
+        return None
+
+    def _is_listed(self, principal: str, allowed: tuple[str, ...]) -> bool:
+        if principal in allowed:
+            return True
+        # An empty list means nobody, and that is meant.
+        return principal == OPERATOR and bool(allowed) and self._registry.environment != "production"
+
+
+def _tool_denial(entry: ServerEntry, name: str) -> Denial | None:
+    tools = entry.tools
+    if _matches(name, tools.deny):
+        rule, hint = "deny", "remove the pattern that names it from `tools.deny`"
+    elif tools.allow is not None and not _matches(name, tools.allow):
+        rule, hint = "allow", "add it to `tools.allow`"
+    else:
+        return None
+    return Denial(
+        f"Tool {name!r} of server {entry.id!r} may not be used.",
+        f"tools.{rule}",
+        entry.origin.place("tools", rule),
+        f"To allow it, {hint} of {entry.id!r}.",
+    )
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,83 @@
+"""Arguments are made fit and judged before they are sent: what breaks the tool's schema never leaves us."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.errors import SchemaError
+from luthier.text import one_line
+from luthier.tools.arguments import prepare_labelled
+
+if TYPE_CHECKING:
+    from luthier.connect.schemas import Schemas
+    from luthier.govern.guard import GateCall, Next, Up
+    from luthier.tools import Refusal, Tool, ToolCall
+    from luthier.tools.schema import SchemaFault
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_SHOWN = 5  # faults in a reason
+
+
+class Arguments:
+    """The guard that judges arguments by the schema of their tool."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+
+    async def guard(self, call: GateCall, inner: Next) -> Up:
+        """Hand on the arguments as the tool wants them, or refuse them with the path and the rule."""
+        tool = call.tool
+        if tool is None:
+            raise RuntimeError("the tool must be looked up before its arguments are judged")
+        wanted = call.call
+        schema = self._schemas.input(tool)
+        try:
+            # Nearly all arguments fit as they are, and what fits is never touched.
+            if not schema.ok(wanted.arguments.value):
+                wanted = _prepared(wanted, tool)
+                if faults := schema.faults(wanted.arguments.value):
+                    return _misfit(call, tool, faults)
+        except SchemaError as error:
+            return call.refuse(
+                "arguments",
+                f"The arguments of {tool.uri} cannot be judged: {error.message}",
+                rule="schema",
+                place=f"input schema of {tool.uri}",
+                hint="Tell the server's author.",
+            )
+        digest = arguments_digest(wanted.arguments.value)
+        if not digest:
+            return call.refuse(
+                "arguments", f"The arguments of {tool.uri} cannot be written as JSON.", rule="json"
+            )
+        call.ledger.digest = digest
+        return await inner(call if wanted is call.call else msgspec.structs.replace(call, call=wanted))
+
+
+def arguments_digest(arguments: Any) -> str:
+    """SHA-256 of the arguments' JSON text, keys in order; empty where they have none."""
+    try:
+        return hashlib.sha256(_ENCODER.encode(arguments)).hexdigest()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return ""
+
+
+def _prepared(call: ToolCall, tool: Tool) -> ToolCall:
+    arguments = prepare_labelled(tool.input_schema, call.arguments)
+    return call if arguments is call.arguments else msgspec.structs.replace(call, arguments=arguments)
+
+
+def _misfit(call: GateCall, tool: Tool, faults: tuple[SchemaFault, ...]) -> Refusal:
+    shown = "; ".join(one_line(str(fault)) for fault in faults[:_SHOWN])
+    more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+    first = faults[0]
+    return call.refuse(
+        "arguments",
+        f"The arguments do not fit {tool.uri}: {shown}{more}.",
+        rule=f"{first.rule} at {first.path or '/'}",
+        place=f"input schema of {tool.uri}",
+        hint=f"See `luthier tools show {tool.uri}`.",
+    )

@@ -1,0 +1,266 @@
+"""The one gate: the only way to a tool, for agents, workflows, processes, people and whoever is served.
+
+What it does to a call is the list in `__init__`, from the outside to the inside, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from luthier.clock import SystemClock
+from luthier.connect.schemas import Schemas
+from luthier.errors import LuthierError, NotFoundError, Refused, WireError, kind_of
+from luthier.events import CallEnded, CallStarted, Observers
+from luthier.govern.access import Access, is_told
+from luthier.govern.arguments import Arguments
+from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, fold
+from luthier.govern.recorder import Recorder
+from luthier.taint import UNTRUSTED, Label, Source
+from luthier.text import near
+from luthier.tools import Refusal, Tool, ToolCall, ToolResult
+from luthier.tools.builtin import LocalTools
+from luthier.uri import ToolUri
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from luthier.clock import Clock
+    from luthier.connect import ConnectionManager, ServerRegistry
+    from luthier.context import CallContext
+    from luthier.govern.access import Denial
+    from luthier.govern.audit import AuditLog
+    from luthier.tools import Manifest
+
+
+class Gateway:
+    """`guards` come after access and arguments and before the intent is written: policies and the like."""
+
+    def __init__(
+        self,
+        *,
+        manager: ConnectionManager,
+        registry: ServerRegistry,
+        audit: AuditLog,
+        local: LocalTools | None = None,
+        guards: Iterable[Guard] = (),
+        observers: Observers | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._manager = manager
+        self._registry = registry
+        self._local = local or LocalTools()
+        self._observers = observers or Observers()
+        self._clock = clock or SystemClock()
+        self._access = Access(registry)
+        self._recorder = Recorder(audit, self._clock)
+        self._guarded = fold(
+            (
+                self._told,
+                self._recorder.verdict,
+                self._admitted,
+                self._resolved,
+                Arguments(Schemas()).guard,
+                *guards,
+                self._recorder.carried,
+            ),
+            self._carried,
+        )
+
+    def use(self, registry: ServerRegistry) -> None:
+        """Take another registry; calls that have begun end under the old one."""
+        self._registry = registry
+        self._access = Access(registry)
+
+    async def call(self, call: ToolCall) -> Up:
+        """Carry one call, or say no to it.
+
+        Raises NotFoundError for what is not there, or must look so to the caller; WireError when the way to
+        the server or back fails; AuditError when the call cannot be recorded, and then it was not made, or,
+        as ResultWithheldError, its result is withheld.
+        """
+        label = call.arguments.whole.join(call.context.control)
+        return await self._guarded(GateCall(self._timed(call), label, Ledger()))
+
+    async def tool(self, uri: ToolUri, context: CallContext) -> Tool:
+        """One tool that the caller may use.
+
+        Raises NotFoundError with the nearest names that the caller may see, Refused where the caller may
+        know that the tool is there, and WireError when its server cannot be reached.
+        """
+        denial = self._access.denial(uri, context.principals)
+        if denial is None:
+            return await self._find(uri, context)
+        self._recorder.lookup_refused(uri, context, denial.rule, denial.place)
+        if is_told(context.principals):
+            raise _refused(denial)
+        raise await self._absent(uri, context)
+
+    async def tools(self, context: CallContext, server: str | None = None) -> tuple[Tool, ...]:
+        """The tools that the caller may use: of one server, or all there are, local ones first.
+
+        Raises for one server as `tool` does. Of all servers, those out of reach are left out; events tell
+        of them.
+        """
+        if server is not None:
+            return await self._tools_of(server, context)
+        listed = await asyncio.gather(
+            *(self._manager.manifest(id, context=context) for id in self._access.servers(context.principals)),
+            return_exceptions=True,
+        )
+        found = list(self._local.list())
+        for manifest in listed:
+            if isinstance(manifest, BaseException):
+                if not isinstance(manifest, WireError):
+                    raise manifest
+            else:
+                found.extend(self._visible(manifest, context))
+        return tuple(found)
+
+    # Guards of the gateway's own
+
+    async def _told(self, call: GateCall, inner: Next) -> Up:
+        """Tell the observers that a call began and how it ended."""
+        wanted = call.call
+        context = wanted.context
+        self._observers.notify(
+            CallStarted(
+                at=self._clock.now(),
+                call_id=wanted.id,
+                uri=wanted.uri,
+                principal=context.principals[-1],
+                run=context.run,
+                step=context.step,
+            )
+        )
+        began = self._clock.monotonic()
+        outcome = "cancelled"
+        try:
+            result = await inner(call)
+            outcome = _outcome_of(result)
+        except LuthierError as error:
+            outcome = kind_of(error)
+            raise
+        finally:
+            self._observers.notify(
+                CallEnded(
+                    at=self._clock.now(),
+                    call_id=wanted.id,
+                    uri=wanted.uri,
+                    outcome=outcome,
+                    duration=(self._clock.monotonic() - began) * 1000,
+                    run=context.run,
+                    step=context.step,
+                )
+            )
+        return result
+
+    async def _admitted(self, call: GateCall, inner: Next) -> Up:
+        """Refuse what the caller may not use; to who must not know of it, it is not there."""
+        uri, context = call.call.uri, call.call.context
+        denial = self._access.denial(uri, context.principals)
+        if denial is None:
+            return await inner(call)
+        if is_told(context.principals):
+            return call.refuse(
+                "denied", denial.reason, rule=denial.rule, place=denial.place, hint=denial.hint
+            )
+        call.ledger.rule, call.ledger.place = denial.rule, denial.place
+        raise await self._absent(uri, context)
+
+    async def _resolved(self, call: GateCall, inner: Next) -> Up:
+        """Look the tool up, connecting to its server if need be."""
+        wanted = call.call
+        tool = self._manager.known(wanted.uri, wanted.context) if wanted.uri.scheme == "mcp" else None
+        if tool is None:
+            tool = await self._find(wanted.uri, wanted.context)
+        return await inner(GateCall(wanted, call.label, call.ledger, tool))
+
+    async def _carried(self, call: GateCall) -> Up:
+        """Carry the call and label what comes back: nothing above this line sees an unlabelled result."""
+        wanted, tool = call.call, call.tool
+        if tool is None:
+            raise RuntimeError("the tool must be looked up before it is called")
+        began = self._clock.monotonic()
+        if wanted.uri.scheme == "mcp":
+            trust = self._registry.get(wanted.uri.server).trust
+            reply = await self._manager.carry(wanted, tool)
+        else:
+            local = self._local.find(wanted.uri)
+            trust = UNTRUSTED if local is None else local.label
+            reply = await self._local.run(wanted)
+        return ToolResult(
+            uri=wanted.uri,
+            call_id=wanted.id,
+            reply=reply,
+            duration=(self._clock.monotonic() - began) * 1000,
+            label=_label_of_result(trust, call),
+        )
+
+    # Finding tools
+
+    def _timed(self, call: ToolCall) -> ToolCall:
+        """A call's own time runs from here on, whatever part of it the looking up takes."""
+        if call.timeout is None:
+            return call
+        deadline = self._clock.monotonic() + call.timeout
+        context = call.context
+        if context.deadline is not None and context.deadline <= deadline:
+            return call
+        return msgspec.structs.replace(call, context=msgspec.structs.replace(context, deadline=deadline))
+
+    async def _find(self, uri: ToolUri, context: CallContext) -> Tool:
+        if uri.scheme != "mcp":
+            local = self._local.find(uri)
+            if local is None:
+                names = [str(tool.uri) for tool in self._local.list()]
+                raise NotFoundError("tool", str(uri), near=near(str(uri), names))
+            return local.tool
+        manifest = await self._manager.manifest(uri.server, context=context)
+        tool = manifest.find(uri.name)
+        if tool is None:
+            raise self._unknown_tool(uri, manifest, context)
+        return tool
+
+    async def _absent(self, uri: ToolUri, context: CallContext) -> NotFoundError:
+        """The very error that the caller would get if the thing were not there."""
+        if self._access.server_denial(uri.server, context.principals) is not None:
+            return self._access.unknown_server(uri.server, context.principals)
+        return self._unknown_tool(uri, await self._manager.manifest(uri.server, context=context), context)
+
+    def _unknown_tool(self, uri: ToolUri, manifest: Manifest, context: CallContext) -> NotFoundError:
+        names = [tool.name for tool in self._visible(manifest, context)]
+        return NotFoundError("tool", uri.name, near=near(uri.name, names), where=f"on server {uri.server!r}")
+
+    async def _tools_of(self, server: str, context: CallContext) -> tuple[Tool, ...]:
+        denial = self._access.server_denial(server, context.principals)
+        if denial is not None:
+            self._recorder.lookup_refused(ToolUri.mcp(server, "*"), context, denial.rule, denial.place)
+            if is_told(context.principals):
+                raise _refused(denial)
+            raise self._access.unknown_server(server, context.principals)
+        return self._visible(await self._manager.manifest(server, context=context), context)
+
+    def _visible(self, manifest: Manifest, context: CallContext) -> tuple[Tool, ...]:
+        principals = context.principals
+        return tuple(tool for tool in manifest.tools if self._access.denial(tool.uri, principals) is None)
+
+
+def _label_of_result(trust: Label, call: GateCall) -> Label:
+    """The server's trust, the call as a source, and all that went into it: an echo launders nothing."""
+    wanted = call.call
+    own = Source(wanted.uri.server, wanted.uri.name, wanted.id)
+    sources = frozenset((own,)) if not trust.sources else trust.sources | {own}
+    return Label(trust.integrity, trust.confidentiality, sources).join(call.label)
+
+
+def _outcome_of(result: Up) -> str:
+    if isinstance(result, Refusal):
+        return "refused"
+    return "error" if result.is_error else "ok"
+
+
+def _refused(denial: Denial) -> Refused:
+    return Refused("denied", denial.reason, rule=denial.rule, place=denial.place, hint=denial.hint)

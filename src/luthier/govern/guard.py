@@ -1,0 +1,56 @@
+"""What goes down through the gate, and the shape of a guard: takes a call and the next guard inwards."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from luthier.taint import Label
+from luthier.tools import Refusal, Tool, ToolCall, ToolResult
+
+Up = ToolResult | Refusal
+Next = Callable[["GateCall"], Awaitable[Up]]
+Guard = Callable[["GateCall", Next], Awaitable[Up]]
+
+
+class Ledger(msgspec.Struct):
+    """What the guards of one call tell each other: the one thing here that is written on the way."""
+
+    digest: str = ""  # SHA-256 of the arguments as they will be sent
+    allowed: bool = False  # the verdict has been written
+    rule: str = ""  # by which the call was refused, where its caller is only told that nothing is there
+    place: str = ""
+
+
+class GateCall(msgspec.Struct, frozen=True):
+    """A call on its way down. `label` joins its arguments and its branch; `tool` is set once it is found."""
+
+    call: ToolCall
+    label: Label
+    ledger: Ledger
+    tool: Tool | None = None
+
+    def refuse(self, kind: str, reason: str, *, rule: str = "", place: str = "", hint: str = "") -> Refusal:
+        """The gate's no to this call."""
+        return Refusal(
+            uri=self.call.uri,
+            call_id=self.call.id,
+            kind=kind,
+            reason=reason,
+            rule=rule,
+            place=place,
+            hint=hint,
+        )
+
+
+def fold(guards: Sequence[Guard], innermost: Next) -> Next:
+    """The guards as one, the first of them outermost."""
+    chain = innermost
+    for guard in reversed(guards):
+        chain = _around(guard, chain)
+    return chain
+
+
+def _around(guard: Guard, inner: Next) -> Next:
+    return lambda call: guard(call, inner)

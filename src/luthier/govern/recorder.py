@@ -1,0 +1,218 @@
+"""Two guards that write the audit log: the outer one the verdict, the inner one the intent and the outcome.
+
+No intent, no call. A call that was allowed has its verdict and its intent written, in this order, before it
+is carried. An outcome that cannot be written is withheld: for whoever called, the call ends with kind
+`unknown`. A guard in between that fails with anything but a fault of the wire has said no.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.errors import (
+    AuditError,
+    ConnectionLostError,
+    LuthierError,
+    NotFoundError,
+    ResultWithheldError,
+    WireError,
+    kind_of,
+)
+from luthier.govern.arguments import arguments_digest
+from luthier.govern.records import Intent, Outcome, Tag, Verdict
+from luthier.taint import TRUSTED
+from luthier.tools import Refusal, ToolResult
+
+if TYPE_CHECKING:
+    from luthier.clock import Clock
+    from luthier.context import CallContext
+    from luthier.govern.audit import AuditLog
+    from luthier.govern.guard import GateCall, Next, Up
+    from luthier.taint import Label
+    from luthier.tools import Reply
+    from luthier.uri import ToolUri
+
+_log = logging.getLogger("luthier.govern")
+_encode = msgspec.json.Encoder().encode
+_INTEGRITY = ("trusted", "untrusted")
+_CONFIDENTIALITY = ("public", "private", "secret")
+_SOURCES = 32  # named in a record; of more, only the number
+_NAMES = 64
+_LONGEST_NAME = 128
+
+
+class Recorder:
+    """Writes what happens to a call, as the two outermost and innermost guards of the gate."""
+
+    def __init__(self, audit: AuditLog, clock: Clock) -> None:
+        self._audit = audit
+        self._clock = clock
+
+    async def verdict(self, call: GateCall, inner: Next) -> Up:
+        """The outermost: whatever kept a call from being carried is written down."""
+        try:
+            result = await inner(call)
+        except (WireError, NotFoundError, AuditError) as error:
+            if not call.ledger.allowed and not isinstance(error, AuditError):
+                self._write_failure(call, error)
+            raise
+        except asyncio.CancelledError:
+            if not call.ledger.allowed:
+                self._write_verdict(call, "failed", reason="cancelled")
+            raise
+        except Exception as error:
+            _log.exception("a guard failed on %s", call.call.uri)
+            if call.ledger.allowed:
+                raise ResultWithheldError(
+                    f"A guard failed on the result of {call.call.uri}, so it is withheld."
+                ) from error
+            result = call.refuse(
+                "denied",
+                f"The gate could not decide about {call.call.uri}, so the answer is no.",
+                rule=f"guard failed: {type(error).__name__}",
+                hint="This is a fault of Luthier or of a policy; the log has the details.",
+            )
+        if isinstance(result, Refusal) and not call.ledger.allowed:
+            self._write_verdict(call, "refused", reason=result.kind, rule=result.rule, place=result.place)
+        return result
+
+    async def carried(self, call: GateCall, inner: Next) -> Up:
+        """The innermost: verdict and intent before the call is carried, the outcome after."""
+        self._write_verdict(call, "allowed")
+        call.ledger.allowed = True
+        uri = str(call.call.uri)
+        self._audit.write(Intent(call=call.call.id, uri=uri, arguments=call.ledger.digest))
+        began = self._clock.monotonic()
+        try:
+            result = await inner(call)
+        except LuthierError as error:
+            self._write_outcome(call, uri, began, kind_of(error))
+            raise
+        except Exception as error:
+            self._write_outcome(call, uri, began, "unknown")
+            raise ConnectionLostError(
+                f"Carrying {uri} failed here: {error!r}. Whether it took effect is not known.",
+                server=call.call.uri.server,
+                tool=call.call.uri.name,
+            ) from error
+        except BaseException:
+            with suppress(AuditError):  # a cancellation must not be swallowed; the log stays failed anyway
+                self._write_outcome(call, uri, began, "cancelled")
+            raise
+        self._write_outcome(call, uri, began, "ok", result)
+        return result
+
+    def lookup_refused(self, uri: ToolUri, context: CallContext, rule: str, place: str) -> None:
+        """A tool was asked for by somebody who may not use it."""
+        self._audit.write(
+            Verdict(
+                call="",
+                uri=str(uri),
+                verdict="refused",
+                reason="denied",
+                rule=rule,
+                place=place,
+                principals=context.principals,
+                run=context.run,
+                step=context.step,
+            )
+        )
+
+    def _write_failure(self, call: GateCall, error: LuthierError) -> None:
+        rule, place = call.ledger.rule, call.ledger.place
+        if rule:  # the caller is told that nothing is there; the log knows better
+            self._write_verdict(call, "refused", reason="denied", rule=rule, place=place)
+        elif isinstance(error, NotFoundError):
+            self._write_verdict(call, "failed", reason=kind_of(error), rule=f"no such {error.what}")
+        else:
+            self._write_verdict(call, "failed", reason=kind_of(error))
+
+    def _write_verdict(
+        self, call: GateCall, verdict: str, *, reason: str = "", rule: str = "", place: str = ""
+    ) -> None:
+        wanted = call.call
+        context = wanted.context
+        arguments = wanted.arguments.value
+        self._audit.write(
+            Verdict(
+                call=wanted.id,
+                uri=str(wanted.uri),
+                verdict=verdict,
+                reason=reason,
+                rule=rule,
+                place=place,
+                principals=context.principals,
+                run=context.run,
+                step=context.step,
+                attempt=context.attempt,
+                arguments=call.ledger.digest or arguments_digest(arguments),
+                names=_names(arguments),
+                label=_tag(call.label),
+            )
+        )
+
+    def _write_outcome(
+        self, call: GateCall, uri: str, began: float, outcome: str, result: Up | None = None
+    ) -> None:
+        digest, size, label = "", 0, None
+        if isinstance(result, ToolResult):
+            outcome = "error" if result.is_error else outcome
+            digest, size = _reply_digest(result.reply)
+            label = _tag(result.label)
+        elif result is not None:
+            outcome = "refused"
+        duration = (self._clock.monotonic() - began) * 1000
+        try:
+            self._audit.write(
+                Outcome(
+                    call=call.call.id,
+                    uri=uri,
+                    outcome=outcome,
+                    duration=duration,
+                    result=digest,
+                    size=size,
+                    label=label,
+                )
+            )
+        except AuditError as error:
+            raise ResultWithheldError(
+                f"{uri} was called, and how that ended could not be recorded: {error.message}",
+                hint="The result is withheld. Look at the server before the call is made again.",
+            ) from error
+
+
+def _names(arguments: Any) -> tuple[str, ...]:
+    names = tuple(arguments) if isinstance(arguments, dict) else ()
+    return tuple(name[:_LONGEST_NAME] for name in names[:_NAMES])
+
+
+def _tag(label: Label) -> Tag | None:
+    if label is TRUSTED:
+        return None
+    named = tuple(f"{source.server}/{source.tool}#{source.call_id}" for source in label.sources)
+    if len(named) > 1:
+        named = tuple(sorted(named))
+    if len(named) > _SOURCES:
+        named = (*named[:_SOURCES], f"and {len(named) - _SOURCES} more")
+    return Tag(_INTEGRITY[label.integrity], _CONFIDENTIALITY[label.confidentiality], named)
+
+
+def _reply_digest(reply: Reply) -> tuple[str, int]:
+    structured = None if reply.structured is msgspec.UNSET else reply.structured
+    value = (reply.blocks, structured)
+    try:
+        text = _encode(value)
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # what only the lenient reader takes: surrogates and the like
+        text = json.dumps(value, default=repr).encode()
+    return hashlib.sha256(text).hexdigest(), len(text)

@@ -1,0 +1,133 @@
+"""What the audit log holds: names, hashes, labels, sizes and outcomes of calls, and never a value.
+
+A line is `{"seq", "at", "prev", <the record's own fields>, "hash"}`. `prev` is the hash of the line before
+(64 zeros in the first line); `hash` is the SHA-256 of the line as it would stand without that last field.
+So no line can be edited, taken out or put in without the next one telling, and the last one tells on
+itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+VERSION = 1
+FIRST = "0" * 64
+
+_HASH = b',"hash":"'
+_TAIL = len(_HASH) + 64 + len(b'"}')
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    # Filled in by the log when it writes, so they are left out of a record that was not written yet.
+    seq: int = 0
+    at: str = ""  # UTC
+    prev: str = ""
+    hash: str = ""
+
+
+class Before(msgspec.Struct, frozen=True):
+    """A segment that was there when this one began, and the hash of its last whole line by then."""
+
+    segment: str
+    hash: str
+
+
+class SegmentOpened(_Record, frozen=True, tag="segment"):
+    """The first line of a segment. `version` is the format's; `before` names the 64 newest segments."""
+
+    version: int
+    luthier: str
+    pid: int
+    before: tuple[Before, ...] = ()
+
+
+class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A label; `sources` are `server/tool#call`. A trusted and public value without sources has none."""
+
+    integrity: str
+    confidentiality: str
+    sources: tuple[str, ...] = ()
+
+
+class Verdict(_Record, frozen=True, tag="verdict"):
+    """What the gate decided: allowed, refused, or failed (a fault came first; `reason` is its kind).
+
+    `arguments` is the SHA-256 of the arguments as they were judged, `names` are those of the top level;
+    `label` is the join of the labels of the arguments and of the branch.
+    """
+
+    call: str
+    uri: str
+    verdict: str
+    reason: str = ""
+    rule: str = ""
+    place: str = ""
+    principals: tuple[str, ...] = ()
+    run: str = ""
+    step: str = ""
+    attempt: int = 1
+    arguments: str = ""
+    names: tuple[str, ...] = ()
+    label: Tag | None = None
+
+
+class Intent(_Record, frozen=True, tag="intent"):
+    """The call is about to be carried; without this line no call is."""
+
+    call: str
+    uri: str
+    arguments: str = ""
+
+
+class Outcome(_Record, frozen=True, tag="outcome"):
+    """How a carried call ended. `outcome`: ok, error (the tool's own), cancelled, or the kind of the fault.
+
+    `duration` is milliseconds from the intent on; `result` is the SHA-256 of the reply and `size` its
+    length, both of its JSON text.
+    """
+
+    call: str
+    uri: str
+    outcome: str
+    duration: float
+    result: str = ""
+    size: int = 0
+    label: Tag | None = None
+
+
+Record = SegmentOpened | Verdict | Intent | Outcome
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+
+
+def write_line(record: Record, seq: int, at: str, prev: str) -> tuple[bytes, str]:
+    """The line of a record, with its newline, and its hash."""
+    body = b'{"seq":%d,"at":"%s","prev":"%s",%s' % (
+        seq,
+        at.encode(),
+        prev.encode(),
+        _ENCODER.encode(record)[1:],
+    )
+    digest = hashlib.sha256(body).hexdigest()
+    return b'%s,"hash":"%s"}\n' % (body[:-1], digest.encode()), digest
+
+
+def read_line(line: bytes) -> Record:
+    """Read a line without its newline back. Raises ValueError that says what is wrong with it."""
+    head, tail = line[:-_TAIL], line[-_TAIL:]
+    if not tail.startswith(_HASH):
+        raise ValueError("it is not a record")
+    record = _decoded(line)
+    if hashlib.sha256(head + b"}").hexdigest() != record.hash:
+        raise ValueError("it was changed: it does not have the hash that it names")
+    return record
+
+
+def _decoded(line: bytes) -> Record:
+    try:
+        return _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"it is not a record: {error}") from None
