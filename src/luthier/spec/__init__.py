@@ -1,7 +1,9 @@
 """The files that people write: read with positions, checked whole, kept as frozen values."""
 
+from luthier.spec.document import Document
 from luthier.spec.ensemble import (
     CodeConfig,
+    Config,
     Ensemble,
     EnsembleConfig,
     FlowItem,
@@ -14,17 +16,26 @@ from luthier.spec.ensemble import (
     ToolsConfig,
     TransformConfig,
 )
+from luthier.spec.inputs import bind_inputs, check_inputs, read_input_text
+from luthier.spec.load import load
+from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.project import Auth, Breaker, Project, Sandbox, ServerEntry, Tls, ToolFilter
+from luthier.spec.read import load_ensemble, read_ensemble
+from luthier.spec.scripts import entry_names, entry_point, find_script
 
 __all__ = [
+    "NOWHERE",
     "Auth",
     "Breaker",
     "CodeConfig",
+    "Config",
+    "Document",
     "Ensemble",
     "EnsembleConfig",
     "FlowItem",
     "FlowStep",
     "Input",
+    "Origin",
     "ParallelFlow",
     "Project",
     "Retry",
@@ -36,4 +47,13 @@ __all__ = [
     "ToolFilter",
     "ToolsConfig",
     "TransformConfig",
+    "bind_inputs",
+    "check_inputs",
+    "entry_names",
+    "entry_point",
+    "find_script",
+    "load",
+    "load_ensemble",
+    "read_ensemble",
+    "read_input_text",
 ]

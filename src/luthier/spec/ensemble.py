@@ -5,15 +5,13 @@ Times are seconds; the files write milliseconds. The values are read by `read.py
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from luthier.errors import Fault
+from luthier.expr import Compiled
 from luthier.spec.origin import NOWHERE, Origin
-
-if TYPE_CHECKING:
-    from luthier.expr import Compiled
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
 Operation = Literal["tools", "code", "transform", "ensemble"]
@@ -64,9 +62,10 @@ class Sort(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransformConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Reshapes a value. One of `value`, `merge` and `input` is set; what follows works on `input`, in this order:
+    """Reshapes a value. One of `value`, `merge` and `input` is set; what follows works on `input`.
 
-    parse, filter, trim, compact, coerce, defaults, rename, pick, omit, dedupe, sort, offset, limit, format.
+    Their order: parse, filter, trim, compact, coerce, defaults, rename, pick, omit, dedupe, sort, offset,
+    limit, format.
     """
 
     value: Compiled | None = None

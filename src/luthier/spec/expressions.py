@@ -1,0 +1,85 @@
+"""Expressions where they are written: parsed at load, each name they use at its own line and column."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from luthier.errors import ExpressionError
+from luthier.expr import Compiled, compile_condition, compile_faults, compile_value
+from luthier.expr.scan import UnclosedError, segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from luthier.spec.origin import KeyPath
+    from luthier.spec.reader import Found, Sink
+
+
+class Placed:
+    """A compiled value and the place where it stands."""
+
+    __slots__ = ("compiled", "path", "value")
+
+    def __init__(self, path: KeyPath, value: Any, compiled: Compiled) -> None:
+        self.path = path
+        self.value = value
+        self.compiled = compiled
+
+    def spot(self, name: str, member: str = "") -> tuple[KeyPath, int]:
+        """The string that uses a root name, with that member if it can be, and the offset of the name."""
+        root = rf"(?<![\w.$'\"-]){re.escape(name)}"
+        patterns = [rf"{root}(?:\?\.|\.|\[['\"]){re.escape(member)}(?![\w-])"] if member else []
+        for pattern in (*patterns, rf"{root}(?![\w-])"):
+            for path, text in _strings(self.path, self.value):
+                for start, content in _expressions(text):
+                    if found := re.search(pattern, content):
+                        return path, start + found.start()
+        return self.path, 0
+
+
+def placed(sink: Sink, found: Found | None) -> Placed | None:
+    """Compile what stands under a key. Every faulty expression becomes a fault with a caret at its column."""
+    if found is None:
+        return None
+    faults = compile_faults(found.value)
+    for inner, error in faults:
+        sink.faults.append(sink.document.expression_fault((*found.path, *inner), error))
+    return None if faults else Placed(found.path, found.value, compile_value(found.value))
+
+
+def placed_condition(sink: Sink, found: Found | None) -> Placed | None:
+    """Compile a condition: true, false, or an expression with or without its delimiters."""
+    if found is None:
+        return None
+    path, value = found
+    if not isinstance(value, (bool, str)):
+        sink.wrong("an expression", path, value)
+        return None
+    try:
+        return Placed(path, value, compile_condition(value))
+    except ExpressionError as error:
+        sink.faults.append(sink.document.expression_fault(path, error))
+        return None
+
+
+def _strings(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, str]]:
+    match value:
+        case str():
+            yield path, value
+        case dict():
+            for key, item in value.items():
+                yield from _strings((*path, key), item)
+        case list():
+            for index, item in enumerate(value):
+                yield from _strings((*path, index), item)
+
+
+def _expressions(text: str) -> list[tuple[int, str]]:
+    """The insides of the expressions in a text; the whole text where it has none: a bare condition."""
+    try:
+        cut = segments(text)
+    except UnclosedError:
+        return []
+    inside = [(segment.start, segment.content) for segment in cut if segment.is_expression]
+    return inside or [(0, text)]

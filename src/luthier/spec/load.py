@@ -1,0 +1,52 @@
+"""Reads a file or a text of YAML 1.2 into a Document."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+from luthier.errors import Fault, SpecError
+from luthier.spec.compose import Composer
+from luthier.spec.document import Document, Text
+
+MAX_BYTES = 1024 * 1024
+
+
+def load(source: Path | str, *, file: str | None = None) -> Document:
+    """Read a file (a Path) or a text (a str). `file` is what faults call it. Raises SpecError."""
+    if isinstance(source, Path):
+        file = str(source) if file is None else file
+        return Composer(file, _decoded(_bytes(source, file), file)).document()
+    file = file or ""
+    if len(source) > MAX_BYTES:
+        raise SpecError([_too_large(file)])
+    return Composer(file, source.removeprefix("\ufeff")).document()
+
+
+def _bytes(path: Path, file: str) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SpecError([Fault(f"the file cannot be read: {error.strerror}", file)]) from error
+    if len(data) > MAX_BYTES:
+        raise SpecError([_too_large(file)])
+    return data
+
+
+def _too_large(file: str) -> Fault:
+    return Fault(f"the file is larger than {MAX_BYTES // 1024} KiB", file)
+
+
+def _decoded(data: bytes, file: str) -> str:
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if utf16 else "utf-8"
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        before = Text(data[: error.start].decode(encoding, "ignore").removeprefix("\ufeff"))
+        line, column = before.at(len(before.text))
+        message = (
+            f"this is not {encoding.upper()} text: the byte 0x{data[error.start]:02x} does not belong here"
+        )
+        raise SpecError([Fault(message, file, line, column, suggestion="save the file as UTF-8")]) from error

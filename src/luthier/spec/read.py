@@ -1,0 +1,165 @@
+"""From a document to an Ensemble: everything is read, every fault gathered, before anything is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from luthier.errors import SpecError
+from luthier.spec.declarations import Declarations, read_declarations
+from luthier.spec.ensemble import Ensemble, FlowItem
+from luthier.spec.expressions import Placed, placed
+from luthier.spec.flow import FlowReader
+from luthier.spec.load import load
+from luthier.spec.order import Names, check_free, check_written
+from luthier.spec.origin import Origin
+from luthier.spec.python import document_of
+from luthier.spec.reader import Reader, Sink
+from luthier.spec.steps import read_steps
+from luthier.spec.words import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from luthier.errors import Fault
+    from luthier.spec.document import Document
+    from luthier.spec.draft import Draft, Place
+    from luthier.spec.reader import Found
+
+UNSUPPORTED = ("state", "scoring", "memory")
+UNUSED = (
+    "api_executable",
+    "trigger",
+    "cache",
+    "notifications",
+    "logging",
+    "metrics",
+    "tracing",
+    "version",
+)
+_HINTS = {"tools": "did you mean agents?", "env": "names for env go under `expose_env` in luthier.yaml"}
+
+
+def load_ensemble(path: Path | str, *, file: str | None = None) -> Ensemble:
+    """Read an ensemble's file; `file` is what faults call it. Raises SpecError with every fault."""
+    return compose(load(Path(path), file=str(path) if file is None else file))
+
+
+def read_ensemble(source: Mapping[str, Any] | str, *, file: str = "") -> Ensemble:
+    """Read an ensemble from a mapping or from YAML text. Raises SpecError with every fault."""
+    return compose(load(source, file=file) if isinstance(source, str) else document_of(source, file=file))
+
+
+def compose(document: Document) -> Ensemble:
+    """The ensemble of a document. Raises SpecError with every fault, warnings among them."""
+    ensemble, faults = examine(document)
+    if ensemble is None:
+        raise SpecError(faults)
+    return ensemble
+
+
+def examine(document: Document) -> tuple[Ensemble | None, list[Fault]]:
+    """The ensemble, unless it has errors, and all faults and warnings in the order of the file."""
+    sink = Sink(document)
+    reader = Reader.of(sink, (), document.data, "an ensemble")
+    ensemble = _read(reader) if reader else None
+    faults = in_order(sink.faults)
+    if ensemble is None or any(not fault.warning for fault in faults):
+        return None, faults
+    return Ensemble(**ensemble, warnings=tuple(faults)), faults
+
+
+def in_order(faults: list[Fault]) -> list[Fault]:
+    """By place, each once."""
+    return sorted(dict.fromkeys(faults), key=lambda fault: (fault.file, fault.line, fault.column))
+
+
+def _read(reader: Reader) -> dict[str, Any] | None:
+    sink, document = reader.sink, reader.sink.document
+    name = _name(reader)
+    declared = read_declarations(sink, reader.take("inputs", "input"))
+    steps = reader.take("agents", "steps", required=True)
+    drafts = read_steps(sink, *steps) if steps else []
+    flow = _read_flow(reader, drafts)
+    outputs = _read_outputs(reader)
+    _check_names(sink, drafts, flow, declared, outputs)
+    description = reader.text("description") or ""
+    reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of ensembles")
+    reader.refuse(
+        UNUSED, lambda key: f"this version does not use {quoted(key)} of ensembles yet", warning=True
+    )
+    reader.done(_HINTS)
+    ready = [draft.step for draft in drafts if draft.step is not None]
+    if name is None or len(ready) < len(drafts):
+        return None
+    return {
+        "name": name,
+        "description": description,
+        "file": document.file,
+        "inputs": declared.inputs,
+        "steps": tuple(ready),
+        "flow": tuple(flow.items) if flow else None,
+        "outputs": outputs.compiled if outputs else None,
+        "origin": Origin(document),
+    }
+
+
+def _name(reader: Reader) -> str | None:
+    """As written, else the file's stem."""
+    found = reader.take("ensemble", "name")
+    stem = Path(reader.sink.document.file).stem
+    if found is None and stem:
+        return stem
+    name = reader.text("ensemble", "name", required=True)
+    if (
+        name is not None
+        and found is not None
+        and (not name.isprintable() or "/" in name or name != name.strip())
+    ):
+        reader.sink.add("an ensemble's name is one line without slashes or blanks around it", found.path)
+    return name
+
+
+class _Flow:
+    """What `flow:` says: its items, and the places of steps and groups by name."""
+
+    def __init__(self, items: list[FlowItem], places: dict[str, Place]) -> None:
+        self.items = items
+        self.places = places
+
+
+def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
+    found = reader.take("flow")
+    if found is None:
+        return None
+    flow = FlowReader(reader.sink, drafts)
+    items = flow.items(*found)
+    used = {place.step for place in flow.places.values()}
+    for draft in drafts:
+        if draft.name not in used:
+            message = f"step {quoted(draft.name)} is not in the flow: it never runs"
+            reader.sink.add(message, (*draft.path, "name"), warning=True)
+    return _Flow(items, flow.places)
+
+
+def _read_outputs(reader: Reader) -> Placed | None:
+    found: Found | None = reader.take("outputs", "output")
+    if found and isinstance(found.value, list):
+        reader.sink.add("this version reads outputs as a mapping, not as a list of blocks", found.path)
+        return None
+    return placed(reader.sink, found)
+
+
+def _check_names(
+    sink: Sink, drafts: list[Draft], flow: _Flow | None, declared: Declarations, outputs: Placed | None
+) -> None:
+    defined = [draft.name for draft in drafts]
+    named = list(flow.places) if flow else defined
+    names = Names(sink, named, declared.inputs, [name for name in defined if name not in named])
+    names.defaults(declared.defaults)
+    if flow:
+        check_written(names, flow.items, flow.places)
+    else:
+        check_free(names, drafts)
+    if outputs:
+        list(names.in_expression(outputs, ""))

@@ -1,0 +1,150 @@
+"""Reads the list of steps: each entry on its own, so that a faulty one costs only itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from luthier.spec.draft import Draft, Uses
+from luthier.spec.ensemble import Backoff, Retry, Step
+from luthier.spec.expressions import placed, placed_condition
+from luthier.spec.names import name_fault
+from luthier.spec.operations import read_config, read_operation
+from luthier.spec.origin import Origin
+from luthier.spec.reader import Reader
+from luthier.spec.words import quoted
+
+if TYPE_CHECKING:
+    from luthier.spec.origin import KeyPath
+    from luthier.spec.reader import Sink
+
+UNSUPPORTED = ("state", "scoring", "on_timeout")
+UNUSED = ("cache", "schema", "logging", "metrics")
+
+_BACKOFFS = ("exponential", "linear", "fixed")
+_DEFAULTS = Retry()
+
+
+def read_steps(sink: Sink, path: KeyPath, value: Any) -> list[Draft]:
+    """Every entry of `agents:` that has a name, with all faults noted."""
+    if not isinstance(value, list):
+        sink.add(f"{quoted(str(path[-1]))} must be a list of steps", path)
+        return []
+    if not value:
+        sink.add("an ensemble has at least one step", path)
+    drafts: list[Draft] = []
+    for index, item in enumerate(value):
+        reader = Reader.of(sink, (*path, index), item, "a step")
+        draft = _read_step(reader) if reader else None
+        if draft is None:
+            continue
+        if earlier := next((other for other in drafts if other.name == draft.name), None):
+            line, _ = sink.document.mark((*earlier.path, "name"))
+            where = f"the first is in line {line}" if line else ""
+            sink.add(
+                f"there are two steps named {quoted(draft.name)}", (*draft.path, "name"), suggestion=where
+            )
+        else:
+            drafts.append(draft)
+    return drafts
+
+
+def _read_step(reader: Reader) -> Draft | None:
+    sink, before = reader.sink, len(reader.sink.faults)
+    name = reader.text("name", required=True)
+    if name is not None and (fault := name_fault(name)):
+        sink.add(f"a step cannot be named {quoted(name)}", (*reader.path, "name"), suggestion=fault)
+    draft = Draft(name or "", reader.path)
+    operation = read_operation(reader)
+    config = read_config(operation, reader, draft) if operation else None
+    if operation is None:
+        _note_config(reader, draft)
+    fields = read_common(reader, draft.uses)
+    description = reader.text("description") or ""
+    reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of steps")
+    reader.refuse(UNUSED, lambda key: f"this version does not use {quoted(key)} of steps yet", warning=True)
+    reader.done()
+    if operation and config and not any(not fault.warning for fault in sink.faults[before:]):
+        origin = Origin(sink.document, reader.path, _moved(reader))
+        draft.step = Step(
+            name=draft.name,
+            operation=operation,
+            config=config,
+            description=description,
+            origin=origin,
+            **fields,
+        )
+        _check_arguments(sink, draft.step, draft)
+    return draft if name is not None else None
+
+
+def read_common(reader: Reader, uses: Uses) -> dict[str, Any]:
+    """What a step and its place in a flow have in common: inputs, condition, depends_on, retry, timeout."""
+    inputs = placed(reader.sink, reader.take("inputs", "input"))
+    condition = placed_condition(reader.sink, reader.take("condition", "when"))
+    uses.expressions |= {key: use for key, use in (("inputs", inputs), ("condition", condition)) if use}
+    if depends_on := reader.take("depends_on"):
+        names = reader.sink.texts(*depends_on, "a list of step names") or ()
+        uses.depends_on = [((*depends_on.path, index), name) for index, name in enumerate(names)]
+    return {
+        "inputs": inputs.compiled if inputs else None,
+        "condition": condition.compiled if condition else None,
+        "depends_on": tuple(name for _, name in uses.depends_on),
+        "retry": _read_retry(reader.inner("retry")),
+        "timeout": reader.seconds("timeout"),
+    }
+
+
+def _read_retry(reader: Reader | None) -> Retry | None:
+    if reader is None:
+        return None
+    attempts = reader.whole("max_attempts", "attempts", low=1, high=100)
+    backoff = reader.choice(_BACKOFFS, "backoff")
+    initial = reader.seconds("initial_delay", zero=True)
+    longest = reader.seconds("max_delay", zero=True)
+    retry_on = _read_retry_on(reader)
+    reader.done({"retryIf": "list statuses or error kinds under `retryOn`"})
+    return Retry(
+        max_attempts=attempts or _DEFAULTS.max_attempts,
+        backoff=cast("Backoff", backoff or _DEFAULTS.backoff),
+        initial_delay=_DEFAULTS.initial_delay if initial is None else initial,
+        max_delay=_DEFAULTS.max_delay if longest is None else longest,
+        retry_on=_DEFAULTS.retry_on if retry_on is None else retry_on,
+    )
+
+
+def _read_retry_on(reader: Reader) -> tuple[int | str, ...] | None:
+    found = reader.take("retry_on")
+    if found is None:
+        return None
+    if not isinstance(found.value, list):
+        reader.sink.wrong("a list of statuses", *found)
+        return None
+    for index, item in enumerate(found.value):
+        if not isinstance(item, (int, str)) or isinstance(item, bool):
+            reader.sink.wrong("a status or the name of an error kind", (*found.path, index), item)
+    return tuple(found.value)
+
+
+def _note_config(reader: Reader, draft: Draft) -> None:
+    """The config of an operation that we lack: only its expressions are looked at."""
+    if found := placed(reader.sink, reader.take("config")):
+        draft.uses.expressions["config"] = found
+    for key in ("agent", "prompt"):
+        reader.take(key)
+
+
+def _moved(reader: Reader) -> dict[str, KeyPath]:
+    """Where fields stand that were written under another name."""
+    spellings = {"inputs": ("input",), "condition": ("when",), "depends_on": ("dependsOn",)}
+    return {
+        field: (*reader.path, key) for field, keys in spellings.items() for key in keys if key in reader.data
+    }
+
+
+def _check_arguments(sink: Sink, step: Step, draft: Draft) -> None:
+    """A tool and a nested ensemble take a mapping; what is no expression can be judged now."""
+    inputs = draft.uses.expressions.get("inputs")
+    if inputs is None or step.operation not in ("tools", "ensemble"):
+        return
+    if inputs.compiled.is_constant and not isinstance(inputs.value, dict):
+        sink.wrong("a mapping", inputs.path, inputs.value)
