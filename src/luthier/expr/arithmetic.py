@@ -97,7 +97,9 @@ def _extreme(frame: Frame, given: tuple[Any, ...], name: str, better: Any) -> An
         if item is None:
             continue
         if kind(item) not in ("number", "string") or (best is not None and kind(item) != kind(best)):
-            raise ExpressionError(f"`{name}` compares numbers with numbers or text with text, and got {kind(item)}.")
+            raise ExpressionError(
+                f"`{name}` compares numbers with numbers or text with text, and got {kind(item)}."
+            )
         if best is None or better(item, best):
             best = item
     return best

@@ -1,7 +1,7 @@
 """One evaluation under way: what it sees and what it may still spend.
 
-The tree of an expression is bounded when it is parsed and the language has no loops, so what is left to bound at run time
-is the work done on data. Whoever makes or walks data spends first and works afterwards.
+The tree of an expression is bounded when it is parsed and the language has no loops, so what is left to bound
+at run time is the work done on data. Whoever makes or walks data spends first and works afterwards.
 """
 
 from __future__ import annotations

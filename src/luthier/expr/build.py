@@ -1,4 +1,4 @@
-"""From the rules of the grammar to the tree: names are looked up in the closed lists, depth and arity are checked."""
+"""From the rules of the grammar to the tree; names, arity and depth are checked on the way."""
 
 from __future__ import annotations
 
@@ -66,22 +66,33 @@ class Builder(Transformer[Token, Any]):
         return Ternary(condition, then, otherwise, at=at, depth=_height(at, condition, then, otherwise))
 
     def choice(self, left: Node, operator: Token, right: Node) -> Node:
-        return Choice(str(operator), left, right, at=_start(operator), depth=_height(_start(operator), left, right))
+        return Choice(
+            str(operator), left, right, at=_start(operator), depth=_height(_start(operator), left, right)
+        )
 
     def binary(self, left: Node, operator: Token, right: Node) -> Node:
-        return Binary(str(operator), left, right, at=_start(operator), depth=_height(_start(operator), left, right))
+        return Binary(
+            str(operator), left, right, at=_start(operator), depth=_height(_start(operator), left, right)
+        )
 
     def unary(self, operator: Token, operand: Node) -> Node:
         return Unary(str(operator), operand, at=_start(operator), depth=_height(_start(operator), operand))
 
     def filter(self, target: Node, _bar: Token, name: Token, *rest: Any) -> Node:
         given = tuple(
-            Literal(argument.name, at=argument.at) if type(argument) is Name and not argument.bracketed else argument
+            Literal(argument.name, at=argument.at)
+            if type(argument) is Name and not argument.bracketed
+            else argument
             for argument in _nodes(rest)
         )
         function = FILTERS.get(name)
         if function is None:
-            _unknown("filter", name, FILTERS, "" if name not in FUNCTIONS else f"Write {name}(…): it is a function.")
+            _unknown(
+                "filter",
+                name,
+                FILTERS,
+                "" if name not in FUNCTIONS else f"Write {name}(…): it is a function.",
+            )
         _count(function, name, len(given), implied=1)
         return Filter(target, str(name), given, at=_start(name), depth=_height(_start(name), target, *given))
 
@@ -108,7 +119,9 @@ class Builder(Transformer[Token, Any]):
             space = NAMESPACES[target.name]
             function = space.get(name)
             if function is None:
-                _unknown("function", name, space, f"{target.name} has here: {', '.join(space)}.", target.name + ".")
+                _unknown(
+                    "function", name, space, f"{target.name} has here: {', '.join(space)}.", target.name + "."
+                )
             _count(function, name, len(given))
             return Call(f"{target.name}.{name}", given, at=at, depth=_height(at, *given))
         function = METHODS.get(name)
@@ -121,7 +134,9 @@ class Builder(Transformer[Token, Any]):
         given, at = _nodes(rest), _start(name)
         function = FUNCTIONS.get(name)
         if function is None:
-            _unknown("function", name, FUNCTIONS, f"Write … | {name}: it is a filter." if name in FILTERS else "")
+            _unknown(
+                "function", name, FUNCTIONS, f"Write … | {name}: it is a filter." if name in FILTERS else ""
+            )
         _count(function, name, len(given))
         return Call(str(name), given, at=at, depth=_height(at, *given))
 
@@ -155,7 +170,8 @@ class Builder(Transformer[Token, Any]):
             error.offset += at
             raise
         return tuple(
-            self._parse_inner(part.content, at + part.start) if part.is_expression else part.content for part in cut
+            self._parse_inner(part.content, at + part.start) if part.is_expression else part.content
+            for part in cut
         )
 
     def brackets(self, _open: Token, node: Node, _close: Token) -> Node:

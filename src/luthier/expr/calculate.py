@@ -1,8 +1,9 @@
 """From a tree to a function that calculates it: compiled once, when the file is read.
 
-Every result carries its label. A member has the label of the nearest pointer at or above it. Operators, filters, functions
-and text join the labels of all that they evaluated. A choice takes the label of what it yields, joined with that of what
-decided; the branch not taken is never touched. Lists and objects keep one label for each leaf.
+Every result carries its label. A member has the label of the nearest pointer at or above it. Operators,
+filters, functions and text join the labels of all that they evaluated. A choice takes the label of what it
+yields, joined with that of what decided; the branch not taken is never touched. Lists and objects keep one
+label for each leaf.
 """
 
 from __future__ import annotations
@@ -113,9 +114,36 @@ def _missing(name: str, at: int, frame: Frame) -> ExpressionError:
 def _path(node: Path) -> Run:
     base = compile_tree(node.base)
     fixed = tuple(key for key in node.keys if not isinstance(key, Node))
-    if len(fixed) == len(node.keys):
-        return lambda frame: _descend(base(frame), fixed)
-    keys = tuple(compile_tree(key) if isinstance(key, Node) else key for key in node.keys)
+    if len(fixed) < len(node.keys):
+        return _placed(node.at, _calculated_path(base, node.keys))
+    if isinstance(node.base, Name):
+        return _named_path(node.base, fixed)
+    return lambda frame: _descend(base(frame), fixed)
+
+
+def _named_path(node: Name, keys: tuple[str | int, ...]) -> Run:
+    """The commonest expression of all, so it is spelled out: the same as `_name` and `_descend`."""
+    name, at = node.name, node.at
+
+    def run(frame: Frame) -> Labelled[Any]:
+        try:
+            found = frame.values[name]
+        except KeyError:
+            raise _missing(name, at, frame) from None
+        if found.parts:
+            return _descend_parts(found, keys)
+        value = found.value
+        for key in keys:
+            value = member(value, key)
+        if type(value) is float and not math.isfinite(value):
+            value = None
+        return Labelled(value, found.label)
+
+    return run
+
+
+def _calculated_path(base: Run, written: tuple[str | int | Node, ...]) -> Run:
+    keys = tuple(compile_tree(key) if isinstance(key, Node) else key for key in written)
 
     def run(frame: Frame) -> Labelled[Any]:
         found, label = base(frame), TRUSTED
@@ -128,13 +156,13 @@ def _path(node: Path) -> Run:
                 found = _descend(found, (key,))
         return found.joined(label)
 
-    return _placed(node.at, run)
+    return run
 
 
 def _descend(found: Labelled[Any], keys: tuple[str | int, ...]) -> Labelled[Any]:
-    value = found.value
     if found.parts:
         return _descend_parts(found, keys)
+    value = found.value
     for key in keys:
         value = member(value, key)
     if type(value) is float and not math.isfinite(value):
@@ -181,10 +209,7 @@ def _choose(operator: str, left: Run, right: Run, at: int) -> Run:
     def run(frame: Frame) -> Labelled[Any]:
         first = left(frame)
         value = bare(first.value)
-        if operator == "??":
-            enough = value is not None
-        else:
-            enough = truthy(value) is (operator == "||")
+        enough = value is not None if operator == "??" else truthy(value) is (operator == "||")
         return first if enough else right(frame).joined(whole(first))
 
     return _placed(at, run)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from luthier.errors import ExpressionError
-from luthier.expr.budget import Frame
 from luthier.expr.values import is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from luthier.expr.budget import Frame
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CODE = re.compile(r"%(.?)", re.DOTALL)
@@ -18,7 +22,7 @@ _MONTHS = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 
-_CODES = {
+_CODES: dict[str, Callable[[datetime], str]] = {
     "Y": lambda at: f"{at.year:04}",
     "y": lambda at: f"{at.year % 100:02}",
     "m": lambda at: f"{at.month:02}",
@@ -61,7 +65,9 @@ def date(frame: Frame, value: Any, pattern: Any = None) -> str:
 
 def _spelled(code: str, at: datetime) -> str:
     if code not in _CODES:
-        raise ExpressionError(f"`date` knows no %{code}.", hint=f"It knows {' '.join('%' + known for known in _CODES)}.")
+        raise ExpressionError(
+            f"`date` knows no %{code}.", hint=f"It knows {' '.join('%' + known for known in _CODES)}."
+        )
     return _CODES[code](at)
 
 
@@ -74,5 +80,5 @@ def _moment(value: Any) -> datetime:
     except (ValueError, OverflowError):
         raise ExpressionError(
             "`date` cannot read this as a time.",
-            hint="It takes milliseconds since 1970, or text such as 2030-01-31T08:00:00Z, in the years 1 to 9999.",
+            hint="It takes milliseconds since 1970 or text such as 2030-01-31T08:00:00Z; years 1 to 9999.",
         ) from None

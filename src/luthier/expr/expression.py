@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class Expression:
     """A parsed expression. `str()` gives its canonical spelling, which parses to an equal expression.
 
-    `references` are the names that it reads, `looked_at` the roots whose failure it looks at: it names their `.failed`,
-    `.success`, `.executed` or `.error`, or has them left of `||` or `??` or in the condition of a ternary.
+    `references` are the names that it reads, `looked_at` the roots whose failure it looks at: it names their
+    `.failed`, `.success`, `.executed` or `.error`, or has them left of `||` or `??` or in the condition of a
+    ternary.
     """
 
     __slots__ = ("looked_at", "references", "run", "source", "tree")
@@ -54,7 +55,9 @@ class Expression:
             error.source = self.source
             raise
         except RecursionError:
-            raise ExpressionError("The data is nested too deeply for this expression.", source=self.source) from None
+            raise ExpressionError(
+                "The data is nested too deeply for this expression.", source=self.source
+            ) from None
 
 
 def parse(source: str) -> Expression:

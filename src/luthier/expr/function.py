@@ -1,20 +1,23 @@
-"""What a function, filter or method is, and how one is called: the rules they share, and reading their arguments.
+"""What functions, filters and methods have in common: how they are called and read their arguments.
 
-Given null for what it works on, it gives null, unless it says that it takes null. Given a kind that it does not work on, it
-raises. The tests (`includes`, `startsWith`, `endsWith`) are false for everything that they do not know.
+Given null for what it works on, it gives null, unless it says that it takes null. Given a kind that it does
+not work on, it raises. The tests (`includes`, `startsWith`, `endsWith`) are false for everything that they do
+not know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from luthier.errors import ExpressionError
-from luthier.expr.budget import Frame
 from luthier.expr.numbers import number_text
 from luthier.expr.values import bare, is_number, kind
+
+if TYPE_CHECKING:
+    from luthier.expr.budget import Frame
 
 TEXT = frozenset({"string"})
 LIST = frozenset({"array"})
@@ -33,7 +36,7 @@ _WORDS = {
 
 
 class Function(msgspec.Struct, frozen=True):
-    """`run(frame, *values)` gets bare values. `takes` are the kinds of the first one; ANY takes null as well."""
+    """`run(frame, *values)` gets bare values; `takes` are the kinds of the first, and ANY takes null too."""
 
     name: str
     run: Callable[..., Any]
@@ -49,7 +52,7 @@ class Function(msgspec.Struct, frozen=True):
             if found == "null":
                 return None
             if found not in self.takes:
-                works_on = " or ".join(_WORDS[name] for name in sorted(self.takes))
+                works_on = " or ".join(_WORDS[name] for name in sorted(self.takes, reverse=True))
                 raise ExpressionError(f"`{self.name}` works on {works_on}, not on {_WORDS[found]}.")
         return self.run(frame, *given)
 

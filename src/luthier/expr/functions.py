@@ -1,17 +1,19 @@
-"""The closed lists of the language: functions, filters, methods, and the names of JavaScript that stand for functions."""
+"""The closed lists of the language: functions, filters, methods, and names of JavaScript for functions."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from luthier.errors import ExpressionError
 from luthier.expr import arithmetic, dates, lists, texts
-from luthier.expr.budget import Frame
 from luthier.expr.function import ANY, LIST, NUMBER, OBJECT, TEXT, Function, whole_number
 from luthier.expr.jsontext import json_text, text_of
 from luthier.expr.numbers import canonical
 from luthier.expr.values import kind
+
+if TYPE_CHECKING:
+    from luthier.expr.budget import Frame
 
 _WIDEST_INDENT = 10  # JavaScript's
 
@@ -53,7 +55,7 @@ def _type(_frame: Frame, value: Any) -> str:
 
 
 def _default(_frame: Frame, value: Any, fallback: Any) -> Any:
-    """For its name and arity only: it is evaluated as `??`, so that the fallback is touched only when needed."""
+    """Never called: only its name and arity count, for it is compiled as `??`."""
     raise AssertionError(value, fallback)
 
 

@@ -1,12 +1,14 @@
 """The grammar: JavaScript's operators and precedence over JSON values, with filters.
 
-From loose to tight: `? :`, `??`, `||`, `&&`, equality, relation, `+ -`, `* / %`, prefix `! - +`, filters `|`, members and
-calls. So `a ?? b || c` is `a ?? (b || c)`, which JavaScript leaves open, and a filter binds tighter than any operator:
-`a ?? b | uppercase` filters `b` alone, `!a | length` is `!(a | length)`; brackets say otherwise.
+From loose to tight: `? :`, `??`, `||`, `&&`, equality, relation, `+ -`, `* / %`, prefix `! - +`, filters `|`,
+members and calls. So `a ?? b || c` is `a ?? (b || c)`, which JavaScript leaves open, and a filter binds
+tighter than any operator: `a ?? b | uppercase` filters `b` alone, `!a | length` is `!(a | length)`; brackets
+say otherwise.
 
-A hyphen between name characters belongs to the name, so subtraction needs spaces. A name may begin with digits if it is no
-number. After a dot any name goes, digits too (`a.0`), with a version behind `@` if need be (`component.prompt@v2`). In
-a filter's arguments a word that stands alone is text: `x | default(none)`; `(none)` is the name.
+A hyphen between name characters belongs to the name, so subtraction needs spaces. A name may begin with
+digits if it is no number. After a dot any name goes, digits too (`a.0`), with a version behind `@` if need be
+(`component.prompt@v2`). In a filter's arguments a word that stands alone is text: `x | default(none)`;
+`(none)` is the name.
 """
 
 from __future__ import annotations

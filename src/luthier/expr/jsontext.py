@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from luthier.errors import ExpressionError
 from luthier.expr.budget import DEPTH, ITEM, Frame
 from luthier.expr.numbers import EXACT, number_text
-from luthier.expr.values import bare, js_text
+from luthier.expr.values import bare, is_container, is_number, js_text
 
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # the integers that msgspec writes
 
@@ -24,9 +23,7 @@ def text_of(value: Any, frame: Frame) -> str:
         return value
     if value is None:
         return ""
-    if isinstance(value, list | Mapping):
-        return json_text(value, frame)
-    return js_text(value, frame)
+    return json_text(value, frame) if is_container(value) else js_text(value, frame)
 
 
 def json_text(value: Any, frame: Frame, indent: int = 0) -> str:
@@ -51,9 +48,9 @@ def _tidy(value: Any, frame: Frame, indent: int, depth: int, *, raw: bool) -> An
     if value is None or type(value) is bool:
         return value
     value = bare(value)
-    if isinstance(value, int | float) and type(value) is not bool:
+    if is_number(value):
         return _tidy_number(value, raw=raw)
-    if not isinstance(value, list | Mapping):
+    if not is_container(value):
         return value
     if depth >= DEPTH:
         raise ExpressionError(f"The data is nested deeper than {DEPTH} levels.")
@@ -72,7 +69,7 @@ def _tidy_key(key: Any, frame: Frame) -> str:
     return key
 
 
-def _tidy_number(number: int | float, *, raw: bool) -> Any:
+def _tidy_number(number: float, *, raw: bool) -> Any:
     if isinstance(number, int):
         return number if not raw or _SMALLEST <= number <= _LARGEST else _raw(number)
     if not math.isfinite(number):
@@ -83,5 +80,5 @@ def _tidy_number(number: int | float, *, raw: bool) -> Any:
     return number if not raw or text == repr(number) else _raw(number)
 
 
-def _raw(number: int | float) -> msgspec.Raw:
+def _raw(number: float) -> msgspec.Raw:
     return msgspec.Raw(number_text(number).encode())

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from luthier.errors import ExpressionError
 from luthier.expr.budget import ITEM, Frame
@@ -13,7 +12,12 @@ from luthier.expr.function import short_text, whole_number
 from luthier.expr.jsontext import text_of
 from luthier.expr.values import bare, is_number, member, strict_equal
 
-_STEP = re.compile(r"""\.?(?P<name>[^.\[\]'"]+)|\[(?P<index>[0-9]{1,15})\]|\[(?P<quote>['"])(?P<key>.*?)(?P=quote)\]""")
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_STEP = re.compile(
+    r"""\.?(?P<name>[^.\[\]'"]+)|\[(?P<index>[0-9]{1,15})\]|\[(?P<quote>['"])(?P<key>.*?)(?P=quote)\]"""
+)
 _LONGEST_PATH = 64
 
 
@@ -39,7 +43,7 @@ def entries(frame: Frame, value: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def join(frame: Frame, value: list[Any], separator: Any = None) -> str:
-    """The items as text, each as mixed text shows it, with the separator (default: comma and space) between."""
+    """The items as mixed text shows them, with the separator (default: comma and space) between."""
     between = short_text(separator, "The separator", ", ")
     frame.spend(ITEM * len(value))
     texts = [text_of(item, frame) for item in value]
@@ -54,11 +58,11 @@ def join_method(frame: Frame, value: list[Any], separator: Any = None) -> str:
 
 def cut(frame: Frame, value: Any, start: Any = None, end: Any = None) -> Any:
     """From `start` up to, not including, `end`; negative ones count from the end."""
-    size = len(value)
-    first = whole_number(start, "The start of a slice", 0)
-    last = whole_number(end, "The end of a slice", size)
-    frame.spend(ITEM * max(0, min(size, last if last >= 0 else last + size) - max(0, first if first >= 0 else first + size)))
-    return value[first:last]
+    bounds = slice(
+        whole_number(start, "The start of a slice", 0), whole_number(end, "The end of a slice", len(value))
+    )
+    frame.spend(ITEM * len(range(*bounds.indices(len(value)))))
+    return value[bounds]
 
 
 def first(_frame: Frame, value: Any) -> Any:
@@ -121,7 +125,9 @@ def _read_path(path: str) -> tuple[str | int, ...]:
     while position < len(path):
         found = _STEP.match(path, position)
         if not found or len(steps) == _LONGEST_PATH:
-            raise ExpressionError("The path is not one that can be followed; write it like 'user.name' or 'tags[0]'.")
+            raise ExpressionError(
+                "The path is not one that can be followed; write it like 'user.name' or 'tags[0]'."
+            )
         index = found["index"]
         steps.append(int(index) if index is not None else found["name"] or found["key"] or "")
         position = found.end()

@@ -1,8 +1,12 @@
-"""The tree of a parsed expression. Two trees are equal when they mean the same; where they were written does not count."""
+"""The tree of a parsed expression; two trees are equal wherever they were written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +19,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,24 +112,12 @@ class Filter(Node):
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below, in the order in which they are written."""
-    match node:
-        case Text(parts=parts):
-            return tuple(part for part in parts if isinstance(part, Node))
-        case Path(base=base, keys=keys):
-            return (base, *(key for key in keys if isinstance(key, Node)))
-        case Unary(operand=operand):
-            return (operand,)
-        case Binary(left=left, right=right) | Choice(left=left, right=right):
-            return (left, right)
-        case Ternary(condition=condition, then=then, otherwise=otherwise):
-            return (condition, then, otherwise)
-        case ListOf(items=items):
-            return items
-        case ObjectOf(entries=entries):
-            return tuple(value for _, value in entries)
-        case Call(arguments=arguments):
-            return arguments
-        case Method(target=target, arguments=arguments) | Filter(target=target, arguments=arguments):
-            return (target, *arguments)
-        case _:
-            return ()
+    return tuple(_nodes(getattr(node, name) for name in type(node).__annotations__))
+
+
+def _nodes(values: Iterable[object]) -> Iterator[Node]:
+    for value in values:
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _nodes(value)

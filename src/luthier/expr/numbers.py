@@ -1,7 +1,8 @@
 """Numbers as JavaScript has them: read from text, printed, and made canonical.
 
-Arithmetic is done in doubles. What comes out of it is an int where it is whole and exact, a float where it is not, and null
-where JavaScript has NaN or an infinity. Whole numbers that came as data keep all their digits until one calculates.
+Arithmetic is done in doubles. What comes out of it is an int where it is whole and exact, a float where it is
+not, and null where JavaScript has NaN or an infinity. Whole numbers that came as data keep all their digits
+until one calculates.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ Number = int | float
 EXACT = 2**53
 """Up to here every whole number is a double."""
 
-SPACE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+SPACE = (
+    "\t\n\v\f\r \u00a0\u1680"
+    + "".join(map(chr, range(0x2000, 0x200B)))
+    + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 """What JavaScript trims."""
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
-from lark import UnexpectedInput
+from lark import UnexpectedCharacters, UnexpectedToken
 
 from luthier.errors import ExpressionError
 from luthier.expr.build import Builder
@@ -35,14 +36,13 @@ def _parse(source: str, offset: int) -> Node:
         return Literal(None, at=offset)
     try:
         # Blanks before it, so that every offset counts from the beginning of the whole.
-        node: Node = parser(_BUILDER).parse(" " * offset + _flat(source, offset))
-    except UnexpectedInput as error:
+        return cast("Node", parser(_BUILDER).parse(" " * offset + _flat(source, offset)))
+    except (UnexpectedCharacters, UnexpectedToken) as error:
         raise explain(" " * offset + source, error) from None
-    return node
 
 
 def _flat(source: str, offset: int) -> str:
-    """The source with delimiters inside it as brackets, every character in its place: `${a} && b` as ` (a) && b`."""
+    """The source with inner delimiters as brackets, all in its place: `${a} && b` as ` (a) && b`."""
     if "${" not in source and "{{" not in source:
         return source
     characters = list(source)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from luthier.expr.nodes import (
     Binary,
@@ -24,6 +23,9 @@ from luthier.expr.nodes import (
 )
 from luthier.expr.numbers import number_text
 from luthier.expr.quoted import escape, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TERNARY, _PREFIX, _FILTER, _MEMBER, _WHOLE = 0, 8, 9, 10, 11
 _LEVELS = {
@@ -106,7 +108,8 @@ def _method(node: Method) -> tuple[str, int]:
 
 def _filter(node: Filter) -> tuple[str, int]:
     given = ", ".join(
-        f"({argument.name})" if isinstance(argument, Name) else print_tree(argument) for argument in node.arguments
+        f"({argument.name})" if isinstance(argument, Name) else print_tree(argument)
+        for argument in node.arguments
     )
     brackets = f"({given})" if given else ""
     return f"{_printed(node.target, _FILTER)} | {node.name}{brackets}", _FILTER

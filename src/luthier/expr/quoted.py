@@ -31,7 +31,9 @@ def cut(quoted: str) -> list[Segment]:
         if end < 0:
             opening = found.group()
             raise ExpressionError(
-                f"`{opening}` is not closed.", offset=found.start(), hint=f"Write \\{opening} where it is only text."
+                f"`{opening}` is not closed.",
+                offset=found.start(),
+                hint=f"Write \\{opening} where it is only text.",
             )
         _flush(plain, parts)
         parts.append(Segment(inside[found.end() : end], found.end(), is_expression=True))

@@ -16,7 +16,7 @@ STATUS = frozenset({"failed", "success", "executed", "error"})
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A root name and the fixed part of the path from it: `a.output["x"][0]` is `a` and `("output", "x", 0)`."""
+    """A root and the fixed part of the path from it: `a.output["x"][0]` is `a`, `("output", "x", 0)`."""
 
     root: str
     path: tuple[str | int, ...] = ()
@@ -48,8 +48,8 @@ def _fixed(keys: tuple[str | int | Node, ...]) -> tuple[str | int, ...]:
 def looked_at(node: Node) -> Iterator[str]:
     """The roots whose failure the tree looks at.
 
-    A root is looked at where one of its STATUS members is named, and where it stands anywhere left of `||` or `??` or in the
-    condition of a ternary: in brackets, behind `!`, in a comparison, in a call.
+    A root is looked at where one of its STATUS members is named, and where it stands anywhere left of `||` or
+    `??` or in the condition of a ternary: in brackets, behind `!`, in a comparison, in a call.
     """
     match node:
         case Choice(operator="||" | "??", left=seen) | Ternary(condition=seen):

@@ -1,7 +1,8 @@
 """Finding `${…}` and `{{…}}` in text: where an expression begins, where it ends, and what is only text.
 
-An expression may hold braces of its own (object literals, nested delimiters) and quoted text with anything in it, so
-its close is found by counting, not by searching. Quotes end at the next quote of their kind that no backslash precedes.
+An expression may hold braces of its own (object literals, nested delimiters) and quoted text with anything in
+it, so its close is found by counting, not by searching. Quotes end at the next quote of their kind that no
+backslash precedes.
 
 There is one escape, for text: a backslash before `${` or `{{` makes it text, and is itself dropped.
 """
@@ -36,7 +37,8 @@ class UnclosedError(ValueError):
 def scan_close(text: str, start: int) -> int:
     """The index of the close that matches an opening, or -1.
 
-    `start` is the index just after `${` or `{{`; the answer is that of the `}`, or of the first brace of the `}}`.
+    `start` is the index just after `${` or `{{`; the answer is that of the `}`, or of the first brace of the
+    `}}`.
     """
     close = "}}" if text.startswith("{{", start - 2) else "}"
     depth = 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The cost of one evaluation: about one unit for a character made, 16 for an item made, less for what is read."""
+    """The cost of one evaluation: a unit for a character made, 16 for an item, less for what is only read."""
 
     work: int = 32 * 1024 * 1024
 
@@ -27,12 +27,16 @@ class Scope:
     __slots__ = ("limits", "now", "values")
 
     def __init__(
-        self, values: Mapping[str, Labelled[Any]], *, now: float, limits: Limits = Limits()  # noqa: B008  (frozen)
+        self,
+        values: Mapping[str, Labelled[Any]],
+        *,
+        now: float,
+        limits: Limits = Limits(),  # noqa: B008  (frozen)
     ) -> None:
         self.values = values
         self.now = now
         self.limits = limits
 
     def extended(self, values: Mapping[str, Labelled[Any]]) -> Scope:
-        """This scope with further names, which hide those it has: loop variables, a step's own output."""
+        """The same with further names, which hide those it has: loop variables, a step's own output."""
         return Scope({**self.values, **values}, now=self.now, limits=self.limits)

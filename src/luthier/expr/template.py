@@ -43,8 +43,8 @@ class Compiled:
     def evaluate(self, scope: Scope) -> Labelled[Any]:
         """The value with one label per leaf. Raises ExpressionError, and nothing else.
 
-        A string that is one lone expression gives its value as it is, envelopes kept; any other string gives text.
-        What comes out of the scope is not copied: it must not be changed.
+        A string that is one lone expression gives its value as it is, envelopes kept; any other string gives
+        text. What comes out of the scope is not copied: it must not be changed.
         """
         try:
             return self._run(Frame(scope))
@@ -60,7 +60,7 @@ def compile_value(value: Any) -> Compiled:
 
 
 def compile_condition(value: Any) -> Compiled:
-    """Parse a condition: as `compile_value`, but text without delimiters, or with several, is one expression as well.
+    """Parse a condition: text without delimiters, or with several, is one expression as well.
 
     So `a.failed`, `${a.failed}` and `${a.failed} && ${b.failed}` are conditions.
     """
@@ -73,7 +73,7 @@ def compile_condition(value: Any) -> Compiled:
 
 
 def compile_faults(value: Any) -> list[tuple[Path, ExpressionError]]:
-    """Every fault in a value: the path of the string that holds it, and the error with its offset in that string."""
+    """Every fault in a value: the path of the string that holds it, and the error with its offset in it."""
     return list(_faults(value, ()))
 
 
@@ -158,7 +158,10 @@ def _parse_within(text: str, segment: Segment) -> Expression:
 def _unclosed(text: str, error: UnclosedError) -> ExpressionError:
     opening = text[error.start : error.start + 2]
     return ExpressionError(
-        f"`{opening}` is not closed.", source=text, offset=error.start, hint=f"Write \\{opening} where it is only text."
+        f"`{opening}` is not closed.",
+        source=text,
+        offset=error.start,
+        hint=f"Write \\{opening} where it is only text.",
     )
 
 

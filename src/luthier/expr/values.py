@@ -1,12 +1,14 @@
 """JSON values as the operators see them: kinds, truth, conversion, comparison, members.
 
-There is one null and a member of null is null. Only items of mappings and lists are ever reached, never an attribute of a
-Python object. An envelope shows itself to member access alone; everything else sees its content.
+There is one null and a member of null is null. Only items of mappings and lists are ever reached, never an
+attribute of a Python object. An envelope shows itself to member access alone; everything else sees its
+content.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +17,20 @@ from luthier.expr.budget import DEPTH, ITEM, READ, Frame
 from luthier.expr.numbers import Number, double, number_text, read_number
 from luthier.tools import Envelope
 
-_PLAIN = frozenset({type(None), bool, int, str, list, dict})
+_KINDS: dict[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}  # of bare values; any other type is a list or a mapping of its own make
+_PLAIN = frozenset(_KINDS) - {float}
+_SCALARS = _PLAIN - {list, dict} | {float}
+_NUMBERS = frozenset({int, float})
 _OBJECT_TEXT = "[object Object]"
+_INDEX = re.compile(r"0|[1-9][0-9]{0,14}")
 
 
 def bare(value: Any) -> Any:
@@ -39,69 +53,63 @@ def bare(value: Any) -> Any:
             return value
         case tuple():
             return list(value)
-    raise ExpressionError(f"A {type(value).__name__} is not a JSON value, so expressions cannot work with it.")
+    raise ExpressionError(
+        f"A {type(value).__name__} is not a JSON value, so expressions cannot work with it."
+    )
 
 
 def kind(value: Any) -> str:
     """The kind of a bare value in JSON Schema's words."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    return _KINDS.get(type(value)) or ("array" if isinstance(value, list) else "object")
+
+
+def is_container(value: Any) -> bool:
+    """Whether a bare value is a list or an object."""
+    return type(value) not in _SCALARS
+
+
+def is_number(value: Any) -> bool:
+    """Whether a bare value is a number."""
+    return type(value) in _NUMBERS
 
 
 def truthy(value: Any) -> bool:
     """JavaScript's truth of a bare value: empty lists and objects are true, empty text and 0 are not."""
-    return bool(value) or isinstance(value, list | Mapping)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return bool(value) or type(value) not in _SCALARS
 
 
 def member(value: Any, key: str | int) -> Any:
     """What lies in a value under a name or an index; None where nothing does."""
-    if type(value) is dict:
+    found = type(value)
+    if found is dict:
         return value.get(key if type(key) is str else str(key))
-    match value:
-        case Envelope():
-            if type(key) is str and key in value:
-                return value[key]
+    if found is list:
+        return _item(value, key)
+    if found is Envelope:
+        try:
+            return value[key] if type(key) is str else member(value["content"], key)
+        except KeyError:
             return member(value["content"], key)
-        case Mapping():
-            return value.get(str(key))
-        case list() | tuple() | str():
-            return _item(value, key)
-    return None
+    if isinstance(value, Mapping):
+        return value.get(str(key))
+    return _item(value, key) if isinstance(value, list | tuple | str) else None
 
 
 def _item(value: list[Any] | tuple[Any, ...] | str, key: str | int) -> Any:
-    if type(key) is str:
+    if isinstance(key, str):
         if key == "length":
             return len(value)
-        if not (key.isascii() and key.isdigit()) or len(key) > 15 or (key[0] == "0" and key != "0"):
+        if not _INDEX.fullmatch(key):
             return None
         key = int(key)
-    index = int(key)
-    return value[index] if 0 <= index < len(value) else None
+    return value[key] if 0 <= key < len(value) else None
 
 
 def as_key(value: Any, frame: Frame) -> str | int:
     """The key that a bare value in brackets stands for."""
-    if isinstance(value, float) and value.is_integer():
+    if type(value) is float and value.is_integer():
         return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    return js_text(value, frame)
+    return value if type(value) is int else js_text(value, frame)
 
 
 def to_number(value: Any, frame: Frame) -> Number:
@@ -150,45 +158,45 @@ def _list_text(value: list[Any], frame: Frame, depth: int) -> str:
 
 
 def _primitive(value: Any, frame: Frame) -> Any:
-    return js_text(value, frame) if isinstance(value, list | Mapping) else value
+    return js_text(value, frame) if is_container(value) else value
 
 
 def strict_equal(left: Any, right: Any, frame: Frame) -> bool:
     """`===` of bare values. A list or an object equals itself only."""
-    if isinstance(left, list | Mapping):
+    if is_container(left):
         return left is right
-    if isinstance(left, str) and isinstance(right, str):
+    if type(left) is str and type(right) is str:
         frame.spend(len(left) >> READ)
-    return kind(left) == kind(right) and bool(left == right)
+    return bool(left == right) and kind(left) == kind(right)
 
 
 def loose_equal(left: Any, right: Any, frame: Frame) -> bool:
     """`==` of bare values."""
     if left is None or right is None:
         return left is right
-    left_kind, right_kind = kind(left), kind(right)
-    if left_kind == right_kind or {left_kind, right_kind} == {"array", "object"}:
+    if kind(left) == kind(right) or (is_container(left) and is_container(right)):
         return strict_equal(left, right, frame)
     left, right = _primitive(left, frame), _primitive(right, frame)
-    if isinstance(left, str) and isinstance(right, str):
-        return left == right
+    if type(left) is str and type(right) is str:
+        return strict_equal(left, right, frame)
     return to_number(left, frame) == to_number(right, frame)
 
 
 def less(left: Any, right: Any, frame: Frame, *, or_equal: bool) -> bool:
     """`<` or `<=` of bare values: text by character, everything else as numbers, false where one is none."""
-    left, right = _primitive(left, frame), _primitive(right, frame)
-    if isinstance(left, str) and isinstance(right, str):
-        frame.spend(min(len(left), len(right)) >> READ)
-    else:
-        left, right = to_number(left, frame), to_number(right, frame)
+    if not (type(left) in _NUMBERS and type(right) in _NUMBERS):
+        left, right = _primitive(left, frame), _primitive(right, frame)
+        if type(left) is str and type(right) is str:
+            frame.spend(min(len(left), len(right)) >> READ)
+        else:
+            left, right = to_number(left, frame), to_number(right, frame)
     return bool(left <= right) if or_equal else bool(left < right)
 
 
 def add(left: Any, right: Any, frame: Frame) -> Any:
     """`+` of bare values: text where one of them becomes text, else a sum (may be nan or infinite)."""
     left, right = _primitive(left, frame), _primitive(right, frame)
-    if isinstance(left, str) or isinstance(right, str):
+    if type(left) is str or type(right) is str:
         left, right = js_text(left, frame), js_text(right, frame)
         frame.spend(len(left) + len(right))
         return left + right
