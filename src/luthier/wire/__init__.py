@@ -10,8 +10,9 @@ from luthier.wire.era import (
 )
 from luthier.wire.memory import MemoryServer, MemoryTransport
 from luthier.wire.negotiate import open_session
+from luthier.wire.peer import Handlers
 from luthier.wire.process import kill_all_groups
-from luthier.wire.session import Handlers, Session
+from luthier.wire.session import Session
 from luthier.wire.stdio import StdioLaunch, StdioTransport
 from luthier.wire.transport import Outgoing, Receiver, Transport
 

@@ -2,44 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from luthier._version import __version__
+from luthier.errors import ProtocolError, WireError
+from luthier.tools import Manifest
+from luthier.wire.codec import value
+from luthier.wire.definitions import Listing, page_decoder
+from luthier.wire.era import MODERN_VERSIONS
+from luthier.wire.faults import METHOD_NOT_FOUND
+from luthier.wire.peer import Handlers, Peer
+from luthier.wire.repair import UnreadableError
+from luthier.wire.results import read_reply
 
 if TYPE_CHECKING:
-    from luthier.errors import WireError
-    from luthier.tools import Manifest, Reply
+    from collections.abc import Mapping
 
-OnProgress = Callable[[float, float | None, str], None]
-"""Progress so far, total if known, message."""
+    from luthier.clock import Clock
+    from luthier.tools import Reply
+    from luthier.wire.definitions import Page
+    from luthier.wire.link import Link
+    from luthier.wire.pending import OnProgress
 
-Answerer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Takes the params of a server's request and gives its result."""
+MAX_PAGES = 1000
+"""Pages of one list that are read: a server with more repeats itself."""
+
+CLIENT_INFO = {"name": "luthier", "version": __version__}
+META = "io.modelcontextprotocol/"
+"""The prefix of the protocol's own keys in `_meta`."""
 
 
-class Handlers(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session does for its server. A request without its handler is refused politely."""
-
-    sampling: Answerer | None = None
-    elicitation: Answerer | None = None
-    roots: Answerer | None = None
-    on_tools_changed: Callable[[], None] | None = None
-    on_noise: Callable[[str], None] | None = None
+def request_meta(version: str, handlers: Handlers) -> dict[str, Any]:
+    """What every request of the modern era carries."""
+    return {
+        f"{META}protocolVersion": version,
+        f"{META}clientInfo": CLIENT_INFO,
+        f"{META}clientCapabilities": handlers.capabilities,
+    }
 
 
 class Session:
-    """A standing session. Calls may be made at once from any task of its loop. Raises WireErrors only."""
+    """A standing session. Calls may be made at once from any task of its loop. Raises WireErrors only.
 
-    server: str
-    version: str
-    modern: bool
-    server_info: dict[str, Any]
-    capabilities: dict[str, Any]
-    instructions: str
+    `version` is the revision settled on, `modern` its era; `server_info`, `capabilities` and `instructions` are what
+    the server said of itself, to be shown and never trusted.
+    """
+
+    def __init__(self, link: Link, clock: Clock, handlers: Handlers) -> None:
+        self.server = link.server
+        self.version = ""
+        self.modern = False
+        self.server_info: dict[str, Any] = {}
+        self.capabilities: dict[str, Any] = {}
+        self.instructions = ""
+        self._link = link
+        self._clock = clock
+        self._handlers = handlers
+        self._peer = Peer(link, handlers)
+        self._meta: dict[str, Any] | None = None
+
+    def settle(self, version: str, answer: dict[str, Any]) -> None:
+        """From here on this revision is spoken. `answer` is the result of `initialize` or `server/discover`."""
+        self.version = self._link.version = version
+        self.modern = version in MODERN_VERSIONS
+        self._meta = request_meta(version, self._handlers) if self.modern else None
+        info = answer.get("serverInfo")
+        if self.modern:
+            meta = answer.get("_meta")
+            info = meta.get(f"{META}serverInfo") if isinstance(meta, dict) else None
+        capabilities, instructions = answer.get("capabilities"), answer.get("instructions")
+        self.server_info = info if isinstance(info, dict) else {}
+        self.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        self.instructions = instructions if isinstance(instructions, str) else ""
 
     async def list_tools(self, *, timeout: float | None) -> Manifest:
-        raise NotImplementedError
+        """All pages of the tool list, in `timeout` seconds together."""
+        deadline = None if timeout is None else self._clock.monotonic() + timeout
+        listing = Listing(self.server)
+        cursor: Any = None
+        seen: set[str] = set()
+        for _ in range(MAX_PAGES):
+            left = None if deadline is None else max(0.0, deadline - self._clock.monotonic())
+            page = await self._page(cursor, left)
+            listing.add(page)
+            cursor = page.next_cursor
+            if cursor is None or cursor == "":
+                break
+            if str(cursor) in seen:
+                self._link.noise.tell("the tool list was ended because its cursor repeats itself")
+                break
+            seen.add(str(cursor))
+        else:
+            self._link.noise.tell(f"the tool list was ended after {MAX_PAGES} pages")
+        for oddity in listing.oddities:
+            self._link.noise.tell(oddity)
+        return Manifest(
+            server=self.server,
+            tools=tuple(listing.tools),
+            dropped=tuple(listing.dropped),
+            ttl_ms=listing.ttl_ms,
+        )
 
     async def call_tool(
         self,
@@ -51,19 +113,65 @@ class Session:
         meta: dict[str, Any] | None = None,
         on_progress: OnProgress | None = None,
     ) -> Reply:
-        raise NotImplementedError
+        """One call. `timeout` is seconds without an answer or, where `timeout_max` bounds the whole, without progress.
+
+        `meta` goes into the request's `_meta`.
+        """
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        own = self._meta
+        if meta:
+            params["_meta"] = {**meta, **own} if own else meta
+        elif own:
+            params["_meta"] = own
+        raw, odd = await self._link.request(
+            "tools/call",
+            params,
+            phase="call",
+            tool=name,
+            timeout=timeout,
+            timeout_max=timeout_max,
+            on_progress=on_progress,
+        )
+        return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
 
     async def ping(self, *, timeout: float) -> None:
-        raise NotImplementedError
+        """Return if the server answers, whatever it answers. The modern era has no `ping`; it is asked who it is."""
+        method = "server/discover" if self.modern else "ping"
+        try:
+            await self._link.request(method, self._params(), phase="call", timeout=timeout)
+        except ProtocolError as error:
+            if error.code is None:
+                raise
 
     @property
     def closed(self) -> bool:
-        raise NotImplementedError
+        return self._link.closed
 
     async def wait_closed(self) -> WireError | None:
         """Return when the session has ended: why, or None if it was closed on purpose."""
-        raise NotImplementedError
+        return await self._link.wait_closed()
 
     async def close(self) -> None:
         """End the session and its server. Always ends, within a bound."""
-        raise NotImplementedError
+        self._peer.close()
+        await self._link.close()
+
+    def _params(self) -> dict[str, Any]:
+        return {"_meta": self._meta} if self._meta else {}
+
+    async def _page(self, cursor: Any, timeout: float | None) -> Page:
+        params = self._params() | ({} if cursor is None else {"cursor": cursor})
+        try:
+            raw, _ = await self._link.request("tools/list", params, phase="list", timeout=timeout)
+            page, _ = value(raw, page_decoder)
+        except ProtocolError as error:
+            if error.code == METHOD_NOT_FOUND and "tools" not in self.capabilities:
+                return page_decoder.decode(b'{"tools": []}')
+            raise
+        except UnreadableError as error:
+            raise ProtocolError(
+                f"Server {self.server!r} answered tools/list with something that cannot be read: {error}.",
+                server=self.server,
+                phase="list",
+            ) from None
+        return page

@@ -1,7 +1,7 @@
 """The transport port: carries single JSON-RPC messages to one server and hands back whatever comes.
 
-A transport knows how to reach the server and nothing about the protocol above. A pipe writes every message to the same
-stream; HTTP will open a request for each and end it when it is cancelled.
+A transport knows how to reach the server and nothing about the protocol above. A pipe writes every message to
+the same stream; HTTP opens a request for each and ends it when it is cancelled.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from luthier.errors import WireError
 
 
-class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
-    """A message to send: `data` is one line of JSON without its newline; the rest is what HTTP puts into headers."""
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A message to send: `data` is one line of JSON without its newline, the rest is what HTTP says in headers."""
 
     data: bytes
     id: int | None = None  # None: a notification, or an answer to the server
@@ -25,7 +25,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Receiver(Protocol):
-    """Who takes what comes in. Called on the loop, never re-entrantly from `send`."""
+    """Who takes what comes in. Called on the loop, never from within `send`."""
 
     def message(self, data: bytes) -> None:
         """One frame, not yet looked at."""
@@ -36,28 +36,32 @@ class Receiver(Protocol):
     def failed(self, id: int, error: WireError) -> None:
         """That request will have no answer."""
 
-    def closed(self, error: WireError | None) -> None:
+    def ended(self, error: WireError | None) -> None:
         """Nothing more will come. None: because `close` was called. Told once."""
 
 
 class Transport(Protocol):
-    """One way to one server, used once. The session opens it, and whoever opened the session closes it."""
+    """One way to one server, used once."""
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of what the server said beside the protocol; empty where there is no such thing."""
 
     async def start(self, receiver: Receiver) -> None:
         """Reach the server. Raises ConnectError."""
 
     def send(self, message: Outgoing) -> None:
-        """Send, or queue for sending; never blocks. Silently does nothing when the way is closed."""
+        """Send, or queue for sending; never blocks. Does nothing when the way is closed."""
 
     def cancel(self, id: int, notice: Outgoing) -> None:
         """The request of that id is no longer waited for; `notice` is the protocol's own word for it."""
 
     @property
     def congested(self) -> bool:
-        """Whether more is queued than should be; senders then await `drain` first."""
+        """Whether more is queued than should be; a sender then awaits `drain` first."""
 
     async def drain(self) -> None:
-        """Return once no longer congested, or closed."""
+        """Return once it is no longer congested, or closed."""
 
     async def close(self) -> None:
         """End the way and all that it started. Always ends, within a bound; harmless when repeated."""

@@ -1,0 +1,62 @@
+"""JSON that a server prints over several lines, put together again: linear, bounded, and given up when it breaks off."""
+
+from __future__ import annotations
+
+import re
+
+ASSEMBLY_BYTES = 10 * 1024 * 1024
+"""The most that is put together."""
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("|\\?$)', re.DOTALL)
+_BEGINS = re.compile(rb'\s*(?:\{\s*(?:"|$)|\[\s*(?:\{|$))')
+
+
+class Assembly:
+    """Lines of one JSON text. Complete once every bracket outside strings is closed."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.size = 0
+        self._depth = 0
+        self._in_string = False
+
+    @property
+    def text(self) -> bytes:
+        return b"\n".join(self.lines)
+
+    @property
+    def complete(self) -> bool:
+        return self._depth <= 0 and not self._in_string
+
+    @property
+    def full(self) -> bool:
+        return self.size > ASSEMBLY_BYTES
+
+    def add(self, line: bytes) -> None:
+        self.lines.append(line)
+        self.size += len(line) + 1
+        self._in_string, outside = _outside_strings(line, begun=self._in_string)
+        self._depth += outside.count(b"{") + outside.count(b"[") - outside.count(b"}") - outside.count(b"]")
+
+
+def begin(line: bytes) -> Assembly | None:
+    """The assembly that this line opens, if it looks like the first line of JSON and leaves a bracket open."""
+    if not _BEGINS.match(line):
+        return None
+    assembly = Assembly()
+    assembly.add(line)
+    return None if assembly.complete else assembly
+
+
+def _outside_strings(line: bytes, *, begun: bool) -> tuple[bool, bytes]:
+    """Whether a string is open at the end of the line, and what of the line is in none."""
+    if begun:
+        line = b'"' + line
+    open_at_end = False
+
+    def blank(match: re.Match[bytes]) -> bytes:
+        nonlocal open_at_end
+        open_at_end = match[1] != b'"'
+        return b""
+
+    return open_at_end, _STRING.sub(blank, line)

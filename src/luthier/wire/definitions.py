@@ -1,0 +1,108 @@
+"""Tool definitions as servers list them: read leniently, one by one, so that a bad one costs only itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from luthier.text import one_line
+from luthier.tools import DroppedTool, JsonObject, Tool
+from luthier.uri import ToolUri
+
+
+class Page(msgspec.Struct, rename="camel"):
+    """One page of `tools/list`. Nothing is promised about the types."""
+
+    tools: Any = UNSET
+    next_cursor: Any = None
+    ttl_ms: Any = None
+
+
+page_decoder = msgspec.json.Decoder(Page)
+
+
+class Listing:
+    """The tools of all pages of one list so far."""
+
+    def __init__(self, server: str) -> None:
+        self.tools: list[Tool] = []
+        self.dropped: list[DroppedTool] = []
+        self.oddities: list[str] = []
+        self.ttl_ms: int | None = None
+        self._server = server
+        self._names: set[str] = set()
+
+    def add(self, page: Page) -> None:
+        """Take one page; what was odd in it is added to `dropped` and `oddities`."""
+        if isinstance(page.ttl_ms, int) and not isinstance(page.ttl_ms, bool) and page.ttl_ms >= 0:
+            self.ttl_ms = page.ttl_ms if self.ttl_ms is None else min(self.ttl_ms, page.ttl_ms)
+        if not isinstance(page.tools, list):
+            self.oddities.append("a page of the tool list has no list of tools")
+            return
+        for definition in page.tools:
+            self._take(definition)
+
+    def _take(self, definition: Any) -> None:
+        reason = fault_of(definition)
+        name = definition.get("name") if isinstance(definition, dict) else None
+        if not reason and name in self._names:
+            reason = "the server lists another tool of this name before it"
+        if reason:
+            self.dropped.append(DroppedTool(one_line(name, 128) if isinstance(name, str) else "", reason))
+            return
+        self._names.add(definition["name"])
+        self.tools.append(_tool(self._server, definition))
+        if not isinstance(definition.get("outputSchema"), dict | None):
+            self.oddities.append(
+                f"the outputSchema of {one_line(definition['name'], 128)} is not an object: not used"
+            )
+
+
+def fault_of(definition: Any) -> str:
+    """Why this definition cannot be used; empty when it can."""
+    if not isinstance(definition, dict):
+        return "the definition is not an object"
+    name = definition.get("name")
+    if not isinstance(name, str) or not name:
+        return "it has no name"
+    if "inputSchema" not in definition:
+        return "it has no inputSchema"
+    schema = definition["inputSchema"]
+    if not isinstance(schema, dict):
+        return f"its inputSchema is {_kind(schema)}, not an object"
+    root = schema.get("type", "object")
+    if root != "object" and not (isinstance(root, list) and "object" in root):
+        return f"its inputSchema describes {one_line(str(root), 40)}, not an object"
+    return ""
+
+
+def _tool(server: str, definition: JsonObject) -> Tool:
+    description = definition.get("description")
+    title = definition.get("title")
+    output = definition.get("outputSchema")
+    annotations = definition.get("annotations")
+    return Tool(
+        uri=ToolUri("mcp", server, definition["name"]),
+        description=description if isinstance(description, str) else "",
+        title=title if isinstance(title, str) else "",
+        input_schema=definition["inputSchema"],
+        output_schema=output if isinstance(output, dict) else None,
+        annotations=annotations if isinstance(annotations, dict) else {},
+        raw=definition,
+    )
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "a number"

@@ -1,0 +1,149 @@
+"""Frames that the strict decoder refused: repaired, put together from several lines, or passed over with a word.
+
+An answer that cannot be read at all still ends the wait of the request that it answers, as long as the id can be
+found at either end of it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from luthier.text import one_line
+from luthier.wire.assembly import Assembly, begin
+from luthier.wire.codec import REFUSED, Message, decode, read
+from luthier.wire.repair import UnreadableError
+
+if TYPE_CHECKING:
+    from luthier.clock import Clock, Timer
+    from luthier.wire.noise import Noise
+
+BREAK_OFF = 2.0
+"""Seconds without a further line after which an unfinished message is given up: nobody prints so slowly."""
+
+_ID = rb'("[^"\\]{1,64}"|-?\d{1,19})'
+_ANSWER = re.compile(
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"[^"]{0,9}"\s*,\s*|"id"\s*:\s*' + _ID + rb'\s*,\s*)*"(?:result|error)"\s*:'
+)
+_TAIL = re.compile(rb',\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"[^"]{0,9}"\s*)?\}\s*$')
+_NOISE_SHOWN = 200
+
+
+class Sink(Protocol):
+    """Where the messages go."""
+
+    def deliver(self, message: Message, notes: tuple[str, ...]) -> None:
+        """A message that could be read after all."""
+
+    def broken(self, id: bytes | None, reason: str) -> None:
+        """An answer that cannot be read, to the request of that id as far as it is known."""
+
+
+class Inbox:
+    """Takes odd frames. While `assembling`, it must be given every frame."""
+
+    def __init__(self, sink: Sink, clock: Clock, noise: Noise) -> None:
+        self._sink = sink
+        self._clock = clock
+        self._noise = noise
+        self._assembly: Assembly | None = None
+        self._timer: Timer | None = None
+
+    @property
+    def assembling(self) -> bool:
+        return self._assembly is not None
+
+    def take(self, frame: bytes) -> None:
+        if not frame.strip():
+            return
+        if self._assembly is not None:
+            self._continue(self._assembly, frame)
+        elif not self._read(frame):
+            self._assembly = begin(frame)
+            if self._assembly is None:
+                self._pass_over(frame, "it is not JSON")
+            else:
+                self._wait()
+
+    def close(self) -> None:
+        """No more frames will come."""
+        if self._assembly is not None:
+            self._give_up("it ends in the middle")
+
+    def _read(self, frame: bytes) -> bool:
+        try:
+            messages, notes = read(frame)
+        except UnreadableError:
+            return False
+        for note in notes:
+            self._noise.tell(f"a message was read although {note}")
+        for message in messages:
+            self._sink.deliver(message, notes)
+        return True
+
+    def _continue(self, assembly: Assembly, frame: bytes) -> None:
+        if frame.startswith(b"{") and b'"jsonrpc"' in frame and self._stands_alone(frame):
+            self._give_up("another message began in its middle")
+            self.take(frame)
+            return
+        assembly.add(frame)
+        if assembly.full:
+            self._give_up("it is spread over too many lines")
+        elif not assembly.complete:
+            self._wait()
+        else:
+            self._stop()
+            if self._read(assembly.text):
+                self._noise.tell("a message was read although it was spread over several lines")
+            else:
+                self._salvage(assembly, "it is not JSON")
+
+    def _stands_alone(self, frame: bytes) -> bool:
+        try:
+            decode(frame)
+        except REFUSED:
+            return False
+        return True
+
+    def _give_up(self, reason: str) -> None:
+        assembly = self._assembly
+        self._stop()
+        if assembly is not None:
+            self._salvage(assembly, reason)
+
+    def _salvage(self, assembly: Assembly, reason: str) -> None:
+        """Its lines may be whole messages with one broken line before them."""
+        for line in assembly.lines[1:]:
+            if line.startswith(b"{") and self._stands_alone(line):
+                self._sink.deliver(decode(line), ())
+        self._pass_over(assembly.text, reason)
+
+    def _pass_over(self, text: bytes, reason: str) -> None:
+        told, id = find_id(text, text)
+        if told:
+            self._sink.broken(id, reason)
+        shown = one_line(text[: 4 * _NOISE_SHOWN].decode(errors="replace"), _NOISE_SHOWN)
+        self._noise.tell(f"something was passed over because {reason}: {shown}")
+
+    def _wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._clock.call_later(BREAK_OFF, lambda: self._give_up("it broke off"))
+
+    def _stop(self) -> None:
+        self._assembly = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def find_id(head: bytes, tail: bytes) -> tuple[bool, bytes | None]:
+    """Whether a message with these ends is an answer, and to which id as it is written there, if that can be seen.
+
+    Only the outermost object counts: the id before `result` or `error`, or the last thing in the message.
+    """
+    answer = _ANSWER.match(head)
+    if answer is None:
+        return False, None
+    found = answer[1] or (last[1] if (last := _TAIL.search(tail, max(0, len(tail) - 256))) else None)
+    return True, found.strip(b'"') if found else None

@@ -1,0 +1,28 @@
+"""What was odd on the wire, told to whoever wants to know, but never as a flood."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TOLD = 50  # in full, for each connection; after that one in each _THEN
+_THEN = 1000
+
+
+class Noise:
+    """Counts oddities and tells the first of them; a server that logs to stdout must not fill our log."""
+
+    def __init__(self, listener: Callable[[str], None] | None) -> None:
+        self._listener = listener
+        self.count = 0
+
+    def tell(self, text: str) -> None:
+        self.count += 1
+        if self._listener is None:
+            return
+        if self.count <= _TOLD:
+            self._listener(text)
+        elif self.count % _THEN == 0:
+            self._listener(f"{text} (oddity number {self.count:,}; most are no longer told)")
