@@ -1,1 +1,25 @@
-"""Ensembles at work: plan, machine, record and runner."""
+"""Ensembles at work: plan, machine, record, and the runner that performs what the machine decides."""
+
+from luthier.workflows.files import FileRecords
+from luthier.workflows.plan import Node, Plan, plan
+from luthier.workflows.record import Entry, decode, encode, encode_all
+from luthier.workflows.run import Run, StepStatus
+from luthier.workflows.runner import run_ensemble
+from luthier.workflows.services import Caller, Records, Services
+
+__all__ = [
+    "Caller",
+    "Entry",
+    "FileRecords",
+    "Node",
+    "Plan",
+    "Records",
+    "Run",
+    "Services",
+    "StepStatus",
+    "decode",
+    "encode",
+    "encode_all",
+    "plan",
+    "run_ensemble",
+]

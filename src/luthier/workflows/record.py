@@ -311,7 +311,7 @@ def _as_is(value: Any) -> Any:
     return value
 
 
-_READERS = {
+_READERS: dict[str, Callable[[Any], Any]] = {
     "inputs": _read_labelled,
     "arguments": _read_labelled,
     "output": _read_labelled,

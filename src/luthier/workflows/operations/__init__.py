@@ -1,1 +1,30 @@
-"""What a step can do."""
+"""What a step can do: each operation takes an attempt and gives an outcome.
+
+An operation may also raise: an exception is a failure of its kind, and a cancellation is passed on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luthier.spec import CodeConfig, EnsembleConfig, ToolsConfig
+from luthier.workflows.operations import code, ensemble, tools, transform
+from luthier.workflows.operations.attempt import Attempt, failure_of
+
+if TYPE_CHECKING:
+    from luthier.workflows.retries import Outcome
+
+__all__ = ["Attempt", "failure_of", "perform"]
+
+
+async def perform(attempt: Attempt) -> Outcome:
+    """Do what the step says."""
+    match attempt.step.config:
+        case ToolsConfig() as config:
+            return await tools.perform(attempt, config)
+        case CodeConfig() as config:
+            return await code.perform(attempt, config)
+        case EnsembleConfig() as config:
+            return await ensemble.perform(attempt, config)
+        case config:
+            return transform.perform(attempt, config)

@@ -1,0 +1,95 @@
+"""One attempt of one step, as its operation sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from luthier.errors import LuthierError, Refused, StepError, kind_of
+from luthier.workflows.record import Failure
+from luthier.workflows.retries import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from luthier.context import CallContext
+    from luthier.expr import Compiled, Scope
+    from luthier.spec import Ensemble, Step
+    from luthier.taint import Label, Labelled
+    from luthier.tools import Refusal
+    from luthier.workflows.record import Data
+    from luthier.workflows.run import Run
+    from luthier.workflows.services import Services
+
+    Play = Callable[[Ensemble, Labelled[Any], CallContext], Awaitable[Run]]
+
+
+class Attempt:
+    """What an operation works with, and what it leaves for the case that it is cut off.
+
+    `label` is the join of all that it has seen; `harmless` says that to do it again would do nothing twice;
+    `notes` are sentences for whoever reads that it was cut off. `tell` appends to the run's record; `play`
+    runs an ensemble inside.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        *,
+        number: int,
+        context: CallContext,
+        scope: Scope,
+        inputs: Labelled[Any],
+        services: Services,
+        tell: Callable[[Data], None],
+        play: Play,
+    ) -> None:
+        self.step = step
+        self.number = number
+        self.context = context
+        self.scope = scope
+        self.inputs = inputs
+        self.services = services
+        self.tell = tell
+        self.play = play
+        self.label: Label = context.control
+        self.harmless = True
+        self.notes: list[str] = []
+
+    def evaluate(self, compiled: Compiled) -> Labelled[Any]:
+        """The value of an expression of the step, which the attempt has then seen."""
+        value = compiled.evaluate(self.scope)
+        self.label = self.label.join(value.whole)
+        return value
+
+    def given(self) -> Labelled[dict[str, Any]]:
+        """The step's own inputs, else the ensemble's. Raises StepError where they are no mapping."""
+        if self.step.inputs is None:
+            self.label = self.label.join(self.inputs.whole)
+            return self.inputs
+        given = self.evaluate(self.step.inputs)
+        if not isinstance(given.value, dict):
+            raise StepError(
+                "arguments", f"the inputs of a step are a mapping, not a {type(given.value).__name__}"
+            )
+        return given
+
+    def failed(self, error: BaseException, *, label: Label | None = None, **rest: Any) -> Outcome:
+        """The outcome that an exception makes."""
+        return Outcome(error=failure_of(error), label=self.label if label is None else label, **rest)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """An exception as a step's error: its kind, its message, its facts, and its hint among them."""
+    if not isinstance(error, LuthierError):
+        return Failure(kind=kind_of(error), message=f"{type(error).__name__}: {error}")
+    facts = error.facts()
+    if isinstance(error, Refused):
+        return Failure(kind=error.refusal_kind, message=error.reason, facts=facts, note=note_of(error))
+    if error.hint:
+        facts["hint"] = error.hint
+    return Failure(kind=kind_of(error), message=error.message, facts=facts)
+
+
+def note_of(refusal: Refused | Refusal) -> str:
+    """What the operator may know of a refusal and its caller may not: the rule, its place, what to do."""
+    return " ".join(part for part in (refusal.rule, refusal.place, refusal.hint) if part)

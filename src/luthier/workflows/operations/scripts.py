@@ -1,0 +1,81 @@
+"""Scripts of `code` steps, loaded by file: never through `sys.path`, and again when the file has changed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from importlib.machinery import SourceFileLoader
+from typing import TYPE_CHECKING, Any
+
+from luthier.errors import StepError
+from luthier.spec.scripts import entry_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import CodeType
+
+    Function = Callable[[Any], Any]
+
+
+class _Loader(SourceFileLoader):
+    """Reads the file itself, never a compiled copy of it, and leaves none beside it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class Scripts:
+    """The functions of scripts by path, for any number of threads; each version of a file is run once."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[Path, tuple[object, Function]] = {}
+        self._locks: dict[Path, threading.Lock] = {}
+
+    def cached(self, path: Path) -> Function | None:
+        """The function, if the file has been loaded and not changed since."""
+        known = self._loaded.get(path)
+        return known[1] if known is not None and known[0] == _version(path) else None
+
+    def load(self, path: Path) -> Function:
+        """The function. Runs the file if need be, so it may raise anything; StepError where there is none."""
+        with self._locks.setdefault(path, threading.Lock()):
+            known = self.cached(path)
+            if known is not None:
+                return known
+            version = _version(path)
+            function = _function(_module(path), path.stem)
+            self._loaded[path] = version, function
+            return function
+
+
+def _version(path: Path) -> object:
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def _module(path: Path) -> Any:
+    """The file as a module, entered in `sys.modules`, where dataclasses look their module up by name."""
+    name = f"luthier_script:{path}"
+    spec = importlib.util.spec_from_loader(name, _Loader(name, str(path)), origin=str(path))
+    if spec is None or spec.loader is None:
+        raise StepError("code", f"{path.name} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _function(module: Any, stem: str) -> Function:
+    names = tuple(dict.fromkeys(entry_names(stem)))
+    for name in names:
+        function = getattr(module, name, None)
+        if callable(function):
+            return function  # type: ignore[no-any-return]
+    raise StepError("code", f"{stem}.py defines no function named {' or '.join(names)}")

@@ -1,0 +1,26 @@
+"""JSON values as text, spelled as expressions spell them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from luthier.expr.numbers import number_text
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def spelled(value: Any) -> str:
+    """Text as it is, numbers without a needless `.0`, the rest as JSON."""
+    match value:
+        case str():
+            return value
+        case bool() | None:
+            return json_text(value)
+        case int() | float():
+            return number_text(value)
+        case _:
+            return json_text(value)

@@ -1,0 +1,145 @@
+"""`tools`: one governed call of one tool of an MCP server.
+
+A tool's own error is an answer: the step succeeds and `isError` says so. A refusal fails the step with the
+refusal's kind, a fault of the wire with the fault's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.errors import (
+    ConnectError,
+    LuthierError,
+    StepError,
+    UnresolvedReferenceError,
+    WireError,
+    kind_of,
+)
+from luthier.taint import UNTRUSTED, Label, Labelled, Source, merge
+from luthier.tools import Refusal, ToolCall, delivered
+from luthier.uri import ToolUri
+from luthier.workflows.operations.attempt import note_of
+from luthier.workflows.operations.schemas import is_open, names_of
+from luthier.workflows.record import CallIntended, CallSettled, Failure
+from luthier.workflows.retries import Outcome
+
+if TYPE_CHECKING:
+    from luthier.spec import ServerEntry, ToolsConfig
+    from luthier.tools import ToolResult
+    from luthier.workflows.operations.attempt import Attempt
+
+
+async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
+    """Make the call; the outcome's output is the envelope."""
+    uri = ToolUri.mcp(config.server, config.tool)
+    entry = attempt.services.project.servers.get(config.server)
+    try:
+        arguments = await _arguments(attempt, uri)
+        attempt.harmless = await _is_harmless(attempt, uri, entry)
+        call = ToolCall(
+            id=f"{attempt.context.run}/{attempt.step.name}/{attempt.number}",
+            uri=uri,
+            arguments=arguments,
+            context=attempt.context,
+            timeout=config.timeout,
+        )
+        answer = await _settled(attempt, call)
+    except WireError as error:
+        return _fault(attempt, error, attempt.label.join(_origin(entry, uri)))
+    except UnresolvedReferenceError as error:
+        return attempt.failed(error, hopeless=True)
+    if isinstance(answer, Refusal):
+        return _refused(attempt, answer)
+    if answer.reply.input_required is not None:
+        message = f"{uri} asks for more input before it answers, which a step cannot give"
+        return attempt.failed(
+            StepError("protocol", message, facts={"input_required": answer.reply.input_required})
+        )
+    return Outcome(output=Labelled(answer.envelope, answer.label), label=answer.label)
+
+
+async def _settled(attempt: Attempt, call: ToolCall) -> ToolResult | Refusal:
+    """Call, with the intent recorded before and the outcome after, whatever it is."""
+    clock = attempt.services.clock
+    attempt.tell(CallIntended(call=call.id, uri=str(call.uri), arguments=call.arguments))
+    began, outcome = clock.monotonic(), "cancelled"
+    try:
+        answer = await attempt.services.gateway.call(call)
+        outcome = answer.kind if isinstance(answer, Refusal) else "error" if answer.is_error else "ok"
+        return answer
+    except Exception as error:
+        outcome = kind_of(error)
+        raise
+    finally:
+        duration = (clock.monotonic() - began) * 1000
+        attempt.tell(CallSettled(call=call.id, outcome=outcome, duration=duration))
+
+
+async def _arguments(attempt: Attempt, uri: ToolUri) -> Labelled[dict[str, Any]]:
+    """The step's own inputs; else those of the ensemble's that the tool's schema names.
+
+    An open schema that names none gets them all.
+    """
+    given = attempt.given()
+    if attempt.step.inputs is not None:
+        return Labelled(delivered(given.value), given.label, given.parts)
+    tool = await attempt.services.gateway.tool(uri, attempt.context)
+    named = names_of(tool.input_schema)
+    if not named and is_open(tool.input_schema):
+        return Labelled(delivered(given.value), given.label, given.parts)
+    return _only(given, named)
+
+
+def _only(given: Labelled[dict[str, Any]], names: frozenset[str]) -> Labelled[dict[str, Any]]:
+    chosen = {key: given.member(key, delivered(value)) for key, value in given.value.items() if key in names}
+    return merge(chosen)
+
+
+async def _is_harmless(attempt: Attempt, uri: ToolUri, entry: ServerEntry | None) -> bool:
+    """Whether the call may be made twice: by the operator's word, or by that of a trusted server."""
+    if entry is None or attempt.step.retry is None:
+        return False
+    if uri.name in entry.tools.idempotent or uri.name in entry.tools.read_only:
+        return True
+    if not entry.trusted:
+        return False
+    try:
+        hints = (await attempt.services.gateway.tool(uri, attempt.context)).annotations
+    except LuthierError:
+        return False
+    return hints.get("idempotentHint") is True or hints.get("readOnlyHint") is True
+
+
+def _fault(attempt: Attempt, error: WireError, label: Label) -> Outcome:
+    failed = attempt.failed(
+        error,
+        label=label,
+        harmless=attempt.harmless or not error.sent or error.phase != "call",
+        hopeless=isinstance(error, ConnectError) and not error.retryable,
+        status=_status(error),
+    )
+    if failed.error is not None and failed.error.kind == "unknown" and error.phase != "call":
+        # What was lost is a question about the tools; the call itself was never made.
+        failure = msgspec.structs.replace(failed.error, kind="connect")
+        return msgspec.structs.replace(failed, error=failure)
+    return failed
+
+
+def _origin(entry: ServerEntry | None, uri: ToolUri) -> Label:
+    """The label of what a server says when it fails."""
+    label = UNTRUSTED if entry is None else entry.trust
+    return label.join(Label(sources=frozenset({Source(uri.server, uri.name)})))
+
+
+def _status(error: WireError) -> int | None:
+    status = error.facts().get("status")
+    return status if isinstance(status, int) else None
+
+
+def _refused(attempt: Attempt, refusal: Refusal) -> Outcome:
+    facts = {"tool": str(refusal.uri)}
+    error = Failure(kind=refusal.kind, message=refusal.reason, facts=facts, note=note_of(refusal))
+    return Outcome(error=error, label=attempt.label)

@@ -1,0 +1,50 @@
+"""`transform`: a value written down, several merged, or one that is reshaped by the pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from luthier.errors import StepError
+from luthier.taint import Labelled, merge
+from luthier.tools import delivered
+from luthier.workflows.operations.pipeline import reshaped
+from luthier.workflows.retries import Outcome
+
+if TYPE_CHECKING:
+    from luthier.spec import TransformConfig
+    from luthier.workflows.operations.attempt import Attempt
+
+
+def perform(attempt: Attempt, config: TransformConfig) -> Outcome:
+    """Make the value. Raises StepError where it does not have the form that the step asks for."""
+    if config.value is not None:
+        value = attempt.evaluate(config.value)
+        output = Labelled(delivered(value.value), value.label, value.parts)
+    elif config.merge is not None:
+        output = _merged(attempt.evaluate(config.merge))
+    elif config.input is not None:
+        given = delivered(attempt.evaluate(config.input).value)
+        defaults = {} if config.defaults is None else delivered(attempt.evaluate(config.defaults).value)
+        output = Labelled(reshaped(given, config, defaults), attempt.label)
+    else:
+        raise StepError("code", "a transform needs one of value, merge and input")
+    return Outcome(output=output, label=attempt.label)
+
+
+def _merged(given: Labelled[Any]) -> Labelled[Any]:
+    """Lists end to end, or mappings into one where the later wins; null, as of a skipped step, is nothing."""
+    value = delivered(given.value)
+    if not isinstance(value, list):
+        raise StepError("code", f"merge takes a list of values, not a {type(value).__name__}")
+    items = [given.member(index, item) for index, item in enumerate(value) if item is not None]
+    label = given.whole if len(items) < len(value) else given.label
+    if not items:
+        return Labelled(None, label)
+    if all(isinstance(item.value, list) for item in items):
+        return merge(
+            [item.member(index, one) for item in items for index, one in enumerate(item.value)], label
+        )
+    if all(isinstance(item.value, dict) for item in items):
+        return merge({key: item.member(key, one) for item in items for key, one in item.value.items()}, label)
+    kinds = ", ".join(sorted({type(item.value).__name__ for item in items}))
+    raise StepError("code", f"merge takes only lists or only mappings, not {kinds}")

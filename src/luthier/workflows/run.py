@@ -1,0 +1,124 @@
+"""What a run leaves in the user's hands: its outcome, and the status of each step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.taint import TRUSTED, Label, Labelled
+from luthier.tools import Envelope, delivered
+from luthier.workflows.record import Entry
+
+if TYPE_CHECKING:
+    from luthier.workflows.machine import Progress
+
+REFUSALS = frozenset({"denied", "approval"})
+"""Kinds of failure that are a decision of the gate."""
+
+
+class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One step as expressions and Python see it; of one that has not ended, nothing holds.
+
+    `executed`: ended without failing. `attempted`: was started. `skipped`: did not run to its end, because of
+    its condition, of another step's failure, or because it was called off. `duration` is milliseconds over
+    all attempts.
+    """
+
+    output: Any = None
+    success: bool = False
+    failed: bool = False
+    executed: bool = False
+    attempted: bool = False
+    skipped: bool = False
+    error: dict[str, Any] | None = None
+    duration: float = 0.0
+    attempts: int = 0
+    cached: bool = False
+    label: Label = TRUSTED
+
+    def view(self) -> dict[str, Any]:
+        """The mapping that stands for the step in expressions."""
+        return {
+            "output": self.output,
+            "success": self.success,
+            "failed": self.failed,
+            "executed": self.executed,
+            "attempted": self.attempted,
+            "skipped": self.skipped,
+            "error": self.error,
+            "duration": self.duration,
+            "attempts": self.attempts,
+            "cached": self.cached,
+            "envelope": self.output.fields() if isinstance(self.output, Envelope) else None,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The status as plain JSON values, the output as it is delivered."""
+        shown = self.view()
+        del shown["envelope"]
+        return {**shown, "output": delivered(self.output), "label": self.label.to_json()}
+
+
+def status_of(progress: Progress) -> StepStatus:
+    """What a node's progress means to its users."""
+    ended = progress.ended
+    if ended is None:
+        return StepStatus(attempted=progress.attempt > 0, attempts=progress.attempt)
+    return StepStatus(
+        output=ended.output.value,
+        success=ended.end == "ok",
+        failed=ended.end == "failed",
+        executed=ended.end == "ok",
+        attempted=progress.attempt > 0,
+        skipped=ended.end not in ("ok", "failed"),
+        error=None if ended.error is None else ended.error.view(),
+        duration=ended.duration,
+        attempts=progress.attempt,
+        cached=ended.cached,
+        label=ended.label,
+    )
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One execution of an ensemble that has ended.
+
+    `output` is what it delivers and `label` where that came from; both also stand in `labelled`, with the
+    labels of the parts. `error` is `{kind, message, step?, …}` where it failed. `duration` is milliseconds.
+    """
+
+    id: str
+    ensemble: str
+    success: bool
+    labelled: Labelled[Any]
+    steps: dict[str, StepStatus]
+    error: dict[str, Any] | None = None
+    note: str = ""  # on the error, for the operator only: the rule that refused, and where it is written
+    duration: float = 0.0
+    record: tuple[Entry, ...] = ()
+
+    @property
+    def output(self) -> Any:
+        return self.labelled.value
+
+    @property
+    def label(self) -> Label:
+        return self.labelled.whole
+
+    @property
+    def refused(self) -> bool:
+        """Whether it failed because the gate said no, or waits for an approval."""
+        return self.error is not None and self.error["kind"] in REFUSALS
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as plain JSON values, without its record."""
+        return {
+            "id": self.id,
+            "ensemble": self.ensemble,
+            "success": self.success,
+            "output": self.output,
+            "label": self.label.to_json(),
+            "steps": {name: status.to_json() for name, status in self.steps.items()},
+            "error": self.error,
+            "duration": self.duration,
+        }

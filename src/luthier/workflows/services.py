@@ -1,0 +1,66 @@
+"""What a run needs from the rest of the house, handed in by whoever starts it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from luthier.clock import Clock, SystemClock
+from luthier.errors import NotFoundError
+from luthier.events import Observers
+from luthier.spec import Ensemble, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from luthier.context import CallContext
+    from luthier.tools import Refusal, Tool, ToolCall, ToolResult
+    from luthier.uri import ToolUri
+    from luthier.workflows.record import Entry
+
+
+class Caller(Protocol):
+    """The gate, as a run sees it."""
+
+    async def call(self, call: ToolCall, /) -> ToolResult | Refusal:
+        """Carry a call through the guards. Raises WireError, NotFoundError or AuditError."""
+        ...
+
+    async def tool(self, uri: ToolUri, context: CallContext, /) -> Tool:
+        """The definition of a tool that the caller may use. Raises NotFoundError and WireError."""
+        ...
+
+
+class Records(Protocol):
+    """Where the record of a run that has ended is kept."""
+
+    def keep(self, run: str, entries: Sequence[Entry]) -> None:
+        """Keep it under the run's id."""
+        ...
+
+
+def no_ensembles(name: str) -> Ensemble:
+    """The library of those who have none."""
+    raise NotFoundError("ensemble", name)
+
+
+def new_run_id() -> str:
+    """An id that nobody else makes, and that sorts by time."""
+    return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
+
+
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """`ensembles` finds what steps name, `environ` holds what `env.X` reads. `records` None: not kept."""
+
+    gateway: Caller
+    project: Project
+    clock: Clock = msgspec.field(default_factory=SystemClock)
+    observers: Observers = msgspec.field(default_factory=Observers)
+    ensembles: Callable[[str], Ensemble] = no_ensembles
+    environ: Mapping[str, str] = {}
+    records: Records | None = None
+    new_id: Callable[[], str] = new_run_id
