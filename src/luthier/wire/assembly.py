@@ -1,4 +1,4 @@
-"""JSON that a server prints over several lines, put together again: linear, bounded, and given up when it breaks off."""
+"""JSON that a server prints over several lines, put together again: in linear time and bounded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Assembly:
 
 
 def begin(line: bytes) -> Assembly | None:
-    """The assembly that this line opens, if it looks like the first line of JSON and leaves a bracket open."""
+    """The assembly that this line opens, if it looks like JSON and leaves a bracket open."""
     if not _BEGINS.match(line):
         return None
     assembly = Assembly()

@@ -49,7 +49,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Bytes(msgspec.Struct, frozen=True):
-    """Answer with exactly these bytes; `$ID` in them becomes the id of the request. The newline is theirs to give."""
+    """Answer with exactly these bytes, newline included; `$ID` in them becomes the id of the request."""
 
     data: bytes
 
@@ -57,7 +57,7 @@ class Bytes(msgspec.Struct, frozen=True):
 def result_of(value: Any) -> dict[str, Any]:
     """The result of `tools/call` that delivers this value as its content.
 
-    A Reply and a mapping that already looks like a result are taken as they are, an exception becomes `isError`.
+    A Reply, and a mapping that looks like a result, are taken as they are; an exception becomes `isError`.
     """
     match value:
         case Reply():

@@ -60,7 +60,7 @@ def encode(message: Mapping[str, Any]) -> bytes:
 
 
 def read(frame: bytes) -> tuple[list[Message], tuple[str, ...]]:
-    """The messages of one frame that the strict decoder refused, and what was odd in it. Raises UnreadableError.
+    """The messages of a frame that the strict decoder refused, and what was odd. Raises UnreadableError.
 
     A frame may hold a batch, several messages without a newline between them, or one among other text.
     """

@@ -55,8 +55,9 @@ def _read(error: Any) -> tuple[int | None, str, Any]:
 
 
 def broken_answer(server: str, request: Request, reason: str) -> ProtocolError:
+    said = one_line(reason, _SHOWN)
     return ProtocolError(
-        f"Server {server!r} answered {request.what} with something that cannot be read: {one_line(reason, _SHOWN)}",
+        f"Server {server!r} answered {request.what} with something that cannot be read: {said}.",
         server=server,
         tool=request.tool,
         phase=request.phase,
@@ -80,7 +81,7 @@ def timed_out(server: str, request: Request, *, sent: bool) -> CallTimeoutError:
     return CallTimeoutError(
         f"Server {server!r} did not answer {request.what} within {waited}{doubt}."
         if sent
-        else f"Server {server!r} did not take {request.what} within {waited}: it does not read what it is sent.",
+        else f"Server {server!r} did not take {request.what} within {waited}: it reads nothing.",
         server=server,
         tool=request.tool,
         phase=request.phase,

@@ -1,6 +1,6 @@
 """Frames of a byte stream: lines that end at byte 0x0A and nowhere else, in linear time and bounded memory.
 
-U+2028, form feeds and lone carriage returns are legal inside a JSON message, so no text function may split here.
+U+2028 and its like are legal inside a JSON message, so no function for text may split here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Frames that the strict decoder refused: repaired, put together from several lines, or passed over with a word.
+"""Frames that the strict decoder refused: repaired, put together from several lines, or passed over.
 
-An answer that cannot be read at all still ends the wait of the request that it answers, as long as the id can be
-found at either end of it.
+An answer that cannot be read at all still ends the wait of the request that it answers, as long as the id
+can be found at either end of it.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Inbox:
 
 
 def find_id(head: bytes, tail: bytes) -> tuple[bool, bytes | None]:
-    """Whether a message with these ends is an answer, and to which id as it is written there, if that can be seen.
+    """Whether a message with these ends is an answer, and to which id, as written there and if seen.
 
     Only the outermost object counts: the id before `result` or `error`, or the last thing in the message.
     """

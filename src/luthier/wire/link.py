@@ -1,7 +1,7 @@
 """A JSON-RPC peer over one transport: requests and their answers, both ways, whatever the other side sends.
 
-Of MCP it knows the progress token and two notifications, `notifications/cancelled` and `notifications/progress`,
-because they concern single requests.
+Of MCP it knows what concerns single requests: progress tokens, and the notifications of progress and of
+cancellation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _any = msgspec.json.Decoder()
 
 
 class Link:
-    """Implements the transport's Receiver. `on_request` and `on_notification` get what the server asks and says."""
+    """The transport's Receiver. `on_request` and `on_notification` get what the server asks and says."""
 
     def __init__(self, server: str, transport: Transport, clock: Clock, noise: Noise) -> None:
         self.server = server
@@ -275,13 +275,12 @@ class Link:
         if request is None:
             return
         self._pending.extend(request)
-        progress, total, text = params.get("progress"), params.get("total"), params.get("message")
-        if request.on_progress is None or not _is_number(progress):
+        progress, total = _number(params.get("progress")), _number(params.get("total"))
+        text = params.get("message")
+        if request.on_progress is None or progress is None:
             return
         try:
-            request.on_progress(
-                progress, total if _is_number(total) else None, text if isinstance(text, str) else ""
-            )
+            request.on_progress(progress, total, text if isinstance(text, str) else "")
         except Exception as error:  # noqa: BLE001  (a listener must not harm the connection)
             self.noise.tell(f"a listener to progress failed: {error!r}")
 
@@ -312,5 +311,5 @@ class Link:
         return None if timeout is None else max(0.0, timeout - (self._clock.monotonic() - began))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -34,11 +34,12 @@ _decode = msgspec.json.Decoder().decode
 class MemoryServer:
     """`tools` maps a name to what a call gives: a value, an exception, one of the behaviours, or a callable.
 
-    A callable takes the arguments and returns (or is awaited for) any of these; what it raises becomes `isError`.
-    `era` is a revision, or `modern` for the latest. `definitions` holds further keys of single tool definitions.
-    What may be set at any time: `tools`, `probe` (what becomes of the question for its revision, in the handshake
-    era), `refusal` (why it cannot be reached), `page_size`. What came in stands in `received` (all messages), `calls`
-    (names and arguments), `cancelled` (ids) and `connections` (how often it was connected to).
+    A callable takes the arguments and gives any of these, or something to await; what it raises is `isError`.
+    `era` is a revision, or `modern` for the latest. `definitions` holds further keys of single definitions.
+
+    To be set at any time: `tools`, `page_size` (0: all on one page), `refusal` (why it cannot be reached) and
+    `probe` (what a server of the handshake era does when asked for its revision). To be read: `received`
+    (messages), `calls` (names and arguments), `cancelled` (ids), `connections` (how often it was reached).
     """
 
     def __init__(
@@ -90,7 +91,8 @@ class MemoryServer:
     async def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Ask the client something; its whole answer. Ends only with an answer or by cancellation."""
         id = f"server-{next(self._ids)}"
-        answer = self._asked[id] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._asked[id] = answer
         self.say(_encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}) + b"\n")
         return await answer
 
@@ -101,10 +103,12 @@ class MemoryServer:
 
     def definition(self, name: str) -> dict[str, Any]:
         """A tool as it is listed."""
-        definition: dict[str, Any] = {"name": name, "inputSchema": self.schemas.get(name, {"type": "object"})}
+        definition: dict[str, Any] = {"name": name}
+        definition["inputSchema"] = self.schemas.get(name, {"type": "object"})
         if name in self.descriptions:
             definition["description"] = self.descriptions[name]
-        return definition | self.definitions.get(name, {})
+        definition.update(self.definitions.get(name, {}))
+        return definition
 
     @property
     def modern(self) -> bool:
@@ -202,7 +206,7 @@ class MemoryTransport:
         if self._receiver is not None:
             asyncio.get_running_loop().call_soon(self._arrive, message.data)
 
-    def cancel(self, id: int, notice: Outgoing) -> None:
+    def cancel(self, _id: int, notice: Outgoing, /) -> None:
         self.send(notice)
 
     @property

@@ -2,8 +2,9 @@
 
 `server/discover` is asked first. A server that knows it is modern; one that answers with an error is asked to
 `initialize`; one that exits is started again and asked to `initialize` only. After two seconds of silence
-`initialize` is sent behind the question, and nothing is concluded until one of the two is answered: a slow modern
-server must not be taken for an old one. A discover result wins however late it comes, even into a standing session.
+`initialize` is sent behind the question, and nothing is concluded until one of the two is answered: a slow
+modern server must not be taken for an old one. A discover result wins however late it comes, even into a
+standing session.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ async def open_session(
     remembered: str | None = None,
     handlers: Handlers | None = None,
 ) -> Session:
-    """A session within `timeout` seconds, or one ConnectError. `start` makes a fresh transport, at most twice.
+    """A session within `timeout` seconds, or one ConnectError.
 
-    `pinned` is a revision that the operator insists on; `remembered` is one that the server answered in before.
+    `start` makes a fresh transport; it is called twice where a server exits when asked. `pinned` is a
+    revision that the operator insists on, `remembered` one that the server answered in before.
     """
     if pinned is not None and pinned not in KNOWN_VERSIONS:
         raise ConnectError(
@@ -83,7 +85,7 @@ async def open_session(
         raise
 
 
-class _Exited(Exception):  # noqa: N818  (a turn of the talk, not an error of the house)
+class _Exited(Exception):
     """The way closed before anything was answered."""
 
 
@@ -247,7 +249,7 @@ class _Opening:
             raise _Exited from None
 
     async def _first(self, *requests: Request, seconds: float | None = None) -> None:
-        """Return when one of them is answered, or after that time. Raises _Exited when the way closes first."""
+        """Return when one of them is answered, or after that time. Raises _Exited when the way closes."""
         waiting = [request.answer for request in requests]
         woken = asyncio.get_running_loop().create_future()
 

@@ -1,4 +1,4 @@
-"""Our side of what a server may ask of its client: ping, and whatever there is a handler for; the rest is refused."""
+"""What a server may ask of us: ping, and whatever there is a handler for; the rest is refused."""
 
 from __future__ import annotations
 

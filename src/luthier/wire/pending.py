@@ -1,6 +1,6 @@
 """Requests that wait for their answers: found by id, each settled exactly once, all deadlines on one timer.
 
-The timer is set for the earliest deadline known when it was set, and looks again when it fires. So a call that is
+The timer is set for the earliest deadline known then, and looks again when it fires. So a call that is
 answered in time, which is nearly every call, costs no timer of its own.
 """
 
@@ -17,6 +17,7 @@ from luthier.wire.codec import Message
 if TYPE_CHECKING:
     from luthier.clock import Clock, Timer
 
+_LONGEST_ID = 19  # digits
 _EARLY = 0.001  # seconds by which a timer may fire early and still count
 
 OnProgress = Callable[[float, float | None, str], None]
@@ -68,7 +69,7 @@ class Request:
 
 
 class Pending:
-    """The table of one connection. `on_expired` is told of each request whose time is up, which has left the table."""
+    """The table of one connection. `on_expired` is told of each request whose time is up."""
 
     def __init__(self, clock: Clock, on_expired: Callable[[Request], None]) -> None:
         self._clock = clock
@@ -99,11 +100,13 @@ class Pending:
 
     def find(self, id: Any) -> Request | None:
         """The request that an id in a message means: servers send numbers back as text and as floats."""
-        return self._table.get(as_id(id))
+        known = as_id(id)
+        return None if known is None else self._table.get(known)
 
     def take(self, id: Any) -> Request | None:
         """The same, and it leaves the table."""
-        return self._table.pop(id if type(id) is int else as_id(id), None)
+        known = id if type(id) is int else as_id(id)
+        return None if known is None else self._table.pop(known, None)
 
     def sole(self) -> Request | None:
         """The request in flight, where there is exactly one."""
@@ -170,6 +173,6 @@ def as_id(id: Any) -> int | None:
         return id
     if isinstance(id, float) and id.is_integer():
         return int(id)
-    if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 20:
+    if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) <= _LONGEST_ID:
         return int(id)
     return None

@@ -1,7 +1,7 @@
 """Both ends of pipes on the loop, without tasks: the loop calls when one can be read or written.
 
-The first line of a turn is written at once, so that a lone call costs no further turn; those that follow it go out
-together in one write.
+The first line of a turn is written at once, so that a lone call costs no further turn; those that follow it
+go out together in one write.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class PipeReader:
 
 
 class PipeWriter:
-    """Takes lines. Once the other side has closed it, `on_broken` is called and lines are dropped. Owns the descriptor."""
+    """Takes lines. Owns the descriptor.
+
+    Once the other side has closed the pipe, `on_broken` is called and lines are dropped.
+    """
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
         self._descriptor = descriptor

@@ -1,8 +1,8 @@
 """Server processes: each in a group of its own, ended step by step, and never left behind.
 
-The ladder: stdin is closed; two seconds later the group gets SIGTERM; two seconds later SIGKILL. A server that ends
-by itself may leave children in its group; they get the rest of the ladder. A group's number cannot be given to
-somebody else while one process is in it, so it can be signalled after its leader is gone.
+The ladder: stdin is closed; two seconds later the group gets SIGTERM; two seconds later SIGKILL. A server
+that ends by itself may leave children in its group; they get the rest of the ladder. A group's number is not
+given to somebody else while one process is in it, so it can be signalled after its leader is gone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _POLL = 0.02  # seconds between looks at a group whose leader is gone: nothing t
 _PROC = Path("/proc")
 
 ExitWatch = Callable[["subprocess.Popen[bytes]", Callable[[], None]], Callable[[], None]]
-"""Calls back on the running loop, once, when that process can be collected; what it returns calls that off."""
+"""Calls back on the running loop, once, when that process has exited. It gives back what calls it off."""
 
 _groups: set[int] = set()
 
@@ -129,7 +129,7 @@ class ServerProcess:
             self._on_gone()
 
     async def _gone(self, grace: float) -> bool:
-        """Whether leader and group are gone within a step; `grace` is for the group once the leader is gone."""
+        """Whether leader and group are gone within a step; `grace` is for the group without its leader."""
         deadline = self._clock.monotonic() + STEP
         try:
             async with Deadline(self._clock, STEP):
@@ -153,7 +153,7 @@ def _spawn(
         for _ in range(3):
             pipes += os.pipe()
         stdin, ours_in, ours_out, stdout, ours_err, stderr = pipes
-        popen = subprocess.Popen(
+        popen = subprocess.Popen(  # noqa: S603  (the operator's own argv, no shell)
             list(argv),
             stdin=stdin,
             stdout=stdout,

@@ -1,8 +1,8 @@
 """The second, lenient reader: makes strict JSON of what servers send and msgspec refuses.
 
-Read in the way that loses least: a byte that is not UTF-8 and a lone surrogate become U+FFFD, NaN, infinities and
-numbers beyond a double become null, raw control characters inside strings are taken as they are. Slow; only for
-what the first reader has refused.
+Read in the way that loses least: a byte that is not UTF-8 and a lone surrogate become U+FFFD; NaN, infinities
+and numbers beyond a double become null; raw control characters inside strings are taken as they are. It is
+slow, and only for what the first reader has refused.
 """
 
 from __future__ import annotations

@@ -109,7 +109,8 @@ def _blocks(content: Any, notes: list[str]) -> list[dict[str, Any]]:
             return _mended(content, notes)
         else:
             _check_data(block, notes)
-    return content
+    blocks: list[dict[str, Any]] = content
+    return blocks
 
 
 def _mended(content: list[Any], notes: list[str]) -> list[dict[str, Any]]:

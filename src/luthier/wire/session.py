@@ -44,8 +44,8 @@ def request_meta(version: str, handlers: Handlers) -> dict[str, Any]:
 class Session:
     """A standing session. Calls may be made at once from any task of its loop. Raises WireErrors only.
 
-    `version` is the revision settled on, `modern` its era; `server_info`, `capabilities` and `instructions` are what
-    the server said of itself, to be shown and never trusted.
+    `version` is the revision settled on, `modern` its era. `server_info`, `capabilities` and `instructions`
+    are what the server says of itself: to be shown, never trusted.
     """
 
     def __init__(self, link: Link, clock: Clock, handlers: Handlers) -> None:
@@ -62,7 +62,7 @@ class Session:
         self._meta: dict[str, Any] | None = None
 
     def settle(self, version: str, answer: dict[str, Any]) -> None:
-        """From here on this revision is spoken. `answer` is the result of `initialize` or `server/discover`."""
+        """From here on this revision is spoken. `answer` is what `initialize` or `server/discover` gave."""
         self.version = self._link.version = version
         self.modern = version in MODERN_VERSIONS
         self._meta = request_meta(version, self._handlers) if self.modern else None
@@ -113,8 +113,9 @@ class Session:
         meta: dict[str, Any] | None = None,
         on_progress: OnProgress | None = None,
     ) -> Reply:
-        """One call. `timeout` is seconds without an answer or, where `timeout_max` bounds the whole, without progress.
+        """One call.
 
+        `timeout` is seconds without an answer or, where `timeout_max` bounds the whole, without progress.
         `meta` goes into the request's `_meta`.
         """
         params: dict[str, Any] = {"name": name, "arguments": arguments}
@@ -135,7 +136,7 @@ class Session:
         return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
 
     async def ping(self, *, timeout: float) -> None:
-        """Return if the server answers, whatever it answers. The modern era has no `ping`; it is asked who it is."""
+        """Return if the server answers at all. A modern server is asked who it is, in place of `ping`."""
         method = "server/discover" if self.modern else "ping"
         try:
             await self._link.request(method, self._params(), phase="call", timeout=timeout)

@@ -25,7 +25,7 @@ STDERR_TAIL = 8 * 1024
 """Bytes of stderr that are kept."""
 
 EXIT_GRACE = 0.5
-"""Seconds between the end of a pipe and the exit that explains it; then the connection is lost without a status."""
+"""Seconds that the end of a pipe waits for the exit that explains it."""
 
 _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY})
 _SHOWN = 300  # characters of stderr that stand in an error's text
@@ -42,7 +42,7 @@ class StdioLaunch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StdioTransport:
-    """A transport that is a process. `on_noise` is told what is odd about the process, not about its messages."""
+    """A transport that is a process. `on_noise` is told what is odd about the process itself."""
 
     def __init__(
         self, launch: StdioLaunch, clock: Clock, on_noise: Callable[[str], None] | None = None
@@ -90,7 +90,7 @@ class StdioTransport:
     def send(self, message: Outgoing) -> None:
         self._stdin.write(message.data)
 
-    def cancel(self, id: int, notice: Outgoing) -> None:
+    def cancel(self, _id: int, notice: Outgoing, /) -> None:
         self._stdin.write(notice.data)
 
     @property

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A message to send: `data` is one line of JSON without its newline, the rest is what HTTP says in headers."""
+    """A message to send: `data` is one line of JSON without its newline, the rest is for HTTP headers."""
 
     data: bytes
     id: int | None = None  # None: a notification, or an answer to the server
@@ -53,7 +53,7 @@ class Transport(Protocol):
     def send(self, message: Outgoing) -> None:
         """Send, or queue for sending; never blocks. Does nothing when the way is closed."""
 
-    def cancel(self, id: int, notice: Outgoing) -> None:
+    def cancel(self, id: int, notice: Outgoing, /) -> None:
         """The request of that id is no longer waited for; `notice` is the protocol's own word for it."""
 
     @property

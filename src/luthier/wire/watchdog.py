@@ -1,8 +1,9 @@
 """The watchdog: a tiny shell beside us that ends our servers' process groups when we die without a word.
 
-One for each host process, started with the first server and ended with the last. It reads `+ GROUP` and `- GROUP`
-from a pipe whose other end only we hold, so it wakes by itself when we are gone, whatever killed us. It has a session
-of its own and ignores the signals of a terminal; it outlives us by no more than the two seconds that it gives.
+One for each host process, started with the first server and ended with the last. It reads `+ GROUP` and
+`- GROUP` from a pipe whose other end only we hold, so it wakes by itself when we are gone, whatever killed
+us. It has a session of its own and ignores the signals of a terminal; it outlives us by no more than the two
+seconds that it gives.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Watchdog:
     def _begin(self) -> None:
         if self._process is not None:
             self._close_pipe(self._process)
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603  (our own script)
             [self._shell, "-c", _SCRIPT, "luthier-watchdog"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
