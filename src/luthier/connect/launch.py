@@ -17,7 +17,7 @@ from luthier.connect.commands import ArgumentFault, examine
 from luthier.connect.environment import inherited, name_fault, value_fault
 from luthier.errors import ConnectError, UnresolvedReferenceError
 from luthier.secrets import expand
-from luthier.text import one_line
+from luthier.text import escape, one_line
 from luthier.wire import StdioLaunch
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _executable(entry: ServerEntry, registry: ServerRegistry, command: str, env:
         hint = f"Write `command: {bare}`." if bare != command and bare in allowed else ""
         _refuse(
             entry,
-            f"the command {one_line(command)!r} is not allowed; allowed by name are {', '.join(allowed)}",
+            f"the command {_written(entry.command or '')} is not allowed; by name, {', '.join(allowed)} are",
             "command",
             hint=hint or "A project can list more under `allowed_commands`.",
         )
@@ -112,10 +112,9 @@ def _refuse_argument(
 ) -> NoReturn:
     if fault.index < 0:
         _refuse(entry, f"the command {command} {fault.message}", "args" if args else "command")
-    written = entry.args[fault.index]  # before its references were expanded: those may be secrets
     _refuse(
         entry,
-        f"the argument {one_line(written)!r} of {command} is refused: it {fault.message}",
+        f"the argument {_written(entry.args[fault.index])} of {command} is refused: it {fault.message}",
         "args",
         fault.index,
         hint="Start a script, a module (-m NAME) or a package by its bare name; its own arguments follow it.",
@@ -123,10 +122,9 @@ def _refuse_argument(
 
 
 def _check_script(entry: ServerEntry, path: Path, index: int) -> None:
-    if not path.exists():
-        _refuse(entry, f"there is no script {one_line(str(path))!r}", "args", index)
     if not path.is_file():
-        _refuse(entry, f"{one_line(str(path))!r} is not a file, so it is no script", "args", index)
+        what = "is not a file" if path.exists() else "is not there"
+        _refuse(entry, f"the script {_written(entry.args[index])} {what}", "args", index)
 
 
 def _directory(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> Path:
@@ -134,18 +132,18 @@ def _directory(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[st
         return registry.root
     cwd = registry.root / Path(_expanded(entry, environ, entry.cwd, "cwd")).expanduser()
     if not cwd.is_dir():
-        _refuse(entry, f"its working directory {one_line(str(cwd))!r} is not there", "cwd")
+        _refuse(entry, f"its working directory {_written(entry.cwd)} is not there", "cwd")
     return cwd
 
 
 def _env(entry: ServerEntry, environ: Mapping[str, str]) -> dict[str, str]:
     for index, name in enumerate(entry.inherit_env):
         if fault := name_fault(name):
-            _refuse(entry, f"{one_line(name)!r} {fault}", "inherit_env", index)
+            _refuse(entry, f"{_written(name)} {fault}", "inherit_env", index)
     env = inherited(environ, entry.inherit_env)
     for name, text in entry.env.items():
         if fault := name_fault(name):
-            _refuse(entry, f"{one_line(name)!r} {fault}", "env", name)
+            _refuse(entry, f"{_written(name)} {fault}", "env", name)
         value = _expanded(entry, environ, text, "env", name)
         if fault := value_fault(value):
             _refuse(entry, f"the value of {name} {fault}", "env", name)
@@ -160,12 +158,17 @@ def _with_path(env: dict[str, str], executable: str) -> dict[str, str]:
     return env | {"PATH": path if directory in path.split(os.pathsep) else f"{directory}{os.pathsep}{path}"}
 
 
+def _written(text: str) -> str:
+    """Text of the entry as it is written, for people: with its references expanded it may hold secrets."""
+    return repr(one_line(text))
+
+
 def _expanded(entry: ServerEntry, environ: Mapping[str, str], text: str, *keys: str | int) -> str:
     return expand(text, environ, place=entry.origin.place(*keys))
 
 
 def _refuse(entry: ServerEntry, why: str, *keys: str | int, hint: str = "") -> NoReturn:
-    place = entry.origin.place(*keys)
+    place = escape(entry.origin.place(*keys))
     raise ConnectError(
         f"Server {entry.id!r} cannot be started: {f'{place}: ' if place else ''}{why}.",
         server=entry.id,

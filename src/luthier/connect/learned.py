@@ -105,5 +105,6 @@ def _section(state: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     with path.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # held for one small write at a time
+        # Not waited for: this runs on the loop, and what is not remembered now will be at the next start.
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
