@@ -26,7 +26,7 @@ from luthier.expr.nodes import (
     Unary,
 )
 from luthier.expr.numbers import canonical
-from luthier.text import near
+from luthier.text import near, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 DEPTH = 100
 """How high the tree of an expression may be."""
 
+_NEAR = 64  # characters of an unknown name that are compared and shown
 _DIGITS = 300  # a longer run of digits is not an id; it is read as the double that it is
 
 
@@ -218,6 +219,6 @@ def _count(function: Function, name: Token, given: int, implied: int = 0) -> Non
 def _unknown(what: str, name: Token, known: Iterable[str], hint: str, space: str = "") -> Never:
     names = sorted(known)
     if not hint:
-        close = near(name, names)
+        close = near(name[:_NEAR], names)
         hint = f"Did you mean {' or '.join(close)}?" if close else f"There are: {', '.join(names)}."
-    raise ExpressionError(f"Unknown {what}: {space}{name}.", offset=_start(name), hint=hint)
+    raise ExpressionError(f"Unknown {what}: {space}{one_line(name, _NEAR)}.", offset=_start(name), hint=hint)

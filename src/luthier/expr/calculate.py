@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from luthier.errors import ExpressionError
@@ -35,12 +36,13 @@ from luthier.expr.nodes import (
 )
 from luthier.expr.values import as_key, bare, less, loose_equal, member, strict_equal, truthy
 from luthier.taint import TRUSTED, Label, Labelled, escape_pointer, merge
-from luthier.text import near
+from luthier.text import near, one_line
 from luthier.tools import Envelope
 
 Run = Callable[[Frame], Labelled[Any]]
 
 _NO_PARTS: dict[str, Label] = {}
+_NEAR, _NEAR_OF = 64, 1000  # how much of an unknown name is compared, and with how many
 
 
 def compile_tree(node: Node) -> Run:
@@ -104,11 +106,11 @@ def _name(node: Name) -> Run:
 
 
 def _missing(name: str, at: int, frame: Frame) -> ExpressionError:
-    close = near(name, frame.values)
+    close = near(name[:_NEAR], islice(frame.values, _NEAR_OF))
     hint = f"Did you mean {' or '.join(close)}?" if close else ""
     if name == "env":
         hint = "List the variables that ensembles may read under `expose_env` in luthier.yaml."
-    return ExpressionError(f"There is no {name!r} here.", offset=at, hint=hint)
+    return ExpressionError(f"There is no {one_line(name, _NEAR)!r} here.", offset=at, hint=hint)
 
 
 def _path(node: Path) -> Run:

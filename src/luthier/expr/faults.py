@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lark import UnexpectedCharacters, UnexpectedToken
 
 from luthier.errors import ExpressionError
+from luthier.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,7 +81,7 @@ def explain(source: str, error: UnexpectedCharacters | UnexpectedToken) -> Expre
         if found.lastgroup:
             message, hint = _REASONS[found.lastgroup]
             return ExpressionError(message, offset=found.start(), hint=hint)
-    at = error.pos_in_stream or 0
+    at = cast("int", error.pos_in_stream)
     expected: Iterable[str]
     if isinstance(error, UnexpectedCharacters):
         standing, expected = source[at], error.allowed or ()
@@ -91,7 +92,8 @@ def explain(source: str, error: UnexpectedCharacters | UnexpectedToken) -> Expre
             return ExpressionError(message, offset=len(source.rstrip()))
     if numeral := _NUMERAL.match(source, at):
         standing = numeral.group()
-    return ExpressionError(f"Unexpected `{standing}`; {_wanted(expected)} is expected here.", offset=at)
+    message = f"Unexpected `{one_line(standing, 40)}`; {_wanted(expected)} is expected here."
+    return ExpressionError(message, offset=at)
 
 
 def _wanted(expected: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from luthier.expr.numbers import EXACT, number_text
 from luthier.expr.values import bare, is_container, is_number, js_text
 
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # the integers that msgspec writes
+_PLAIN_FROM = 0.001  # from here on msgspec writes fractions as JavaScript does
 
 
 def text_of(value: Any, frame: Frame) -> str:
@@ -76,8 +77,7 @@ def _tidy_number(number: float, *, raw: bool) -> Any:
         return None
     if number.is_integer() and abs(number) < EXACT:
         return int(number)
-    text = number_text(number)
-    return number if not raw or text == repr(number) else _raw(number)
+    return number if not raw or _PLAIN_FROM <= abs(number) < EXACT else _raw(number)
 
 
 def _raw(number: float) -> msgspec.Raw:

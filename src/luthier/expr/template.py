@@ -161,7 +161,7 @@ def _unclosed(text: str, error: UnclosedError) -> ExpressionError:
         f"`{opening}` is not closed.",
         source=text,
         offset=error.start,
-        hint=f"Write \\{opening} where it is only text.",
+        hint=f"Close its quotes and brackets, or write \\{opening} where it is only text.",
     )
 
 
