@@ -1,5 +1,6 @@
 """The files that people write: read with positions, checked whole, kept as frozen values."""
 
+from luthier.spec.check import check_ensemble
 from luthier.spec.document import Document
 from luthier.spec.ensemble import (
     CodeConfig,
@@ -19,8 +20,10 @@ from luthier.spec.ensemble import (
 from luthier.spec.inputs import bind_inputs, check_inputs, read_input_text
 from luthier.spec.load import load
 from luthier.spec.origin import NOWHERE, Origin
-from luthier.spec.project import Auth, Breaker, Project, Sandbox, ServerEntry, Tls, ToolFilter
+from luthier.spec.paths import check_paths, ensemble_files
+from luthier.spec.project import Auth, Breaker, EnvFile, Project, Sandbox, ServerEntry, Tls, ToolFilter
 from luthier.spec.read import load_ensemble, read_ensemble
+from luthier.spec.read_project import find_project, load_project, read_project
 from luthier.spec.scripts import entry_names, entry_point, find_script
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "Document",
     "Ensemble",
     "EnsembleConfig",
+    "EnvFile",
     "FlowItem",
     "FlowStep",
     "Input",
@@ -48,12 +52,18 @@ __all__ = [
     "ToolsConfig",
     "TransformConfig",
     "bind_inputs",
+    "check_ensemble",
     "check_inputs",
+    "check_paths",
+    "ensemble_files",
     "entry_names",
     "entry_point",
+    "find_project",
     "find_script",
     "load",
     "load_ensemble",
+    "load_project",
     "read_ensemble",
     "read_input_text",
+    "read_project",
 ]

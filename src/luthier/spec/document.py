@@ -92,10 +92,19 @@ class Document:
         return self._text.at(node.key_start if key and complete else node.start)
 
     def fault(
-        self, message: str, path: KeyPath, *, key: bool = False, suggestion: str = "", warning: bool = False
+        self,
+        message: str,
+        path: KeyPath,
+        *,
+        key: bool = False,
+        offset: int = 0,
+        suggestion: str = "",
+        warning: bool = False,
     ) -> Fault:
-        """A fault at a place. Without a text, the path is told in the message instead."""
+        """A fault at a value, its key, or one character of it. Without a text, the message tells the path."""
         line, column = self.mark(path, key=key)
+        if line and offset and self._text:
+            line, column = self._text.at(self._index(path, offset))
         if not line and path:
             message = f"{dotted(path)}: {message}"
         return Fault(message, self.file, line, column, suggestion=suggestion, warning=warning)
@@ -126,6 +135,14 @@ class Document:
         for step in path:
             value = value[step]
         return value
+
+    def holds(self, path: KeyPath) -> bool:
+        """Whether there is a value at a path."""
+        try:
+            self.get(path)
+        except (KeyError, IndexError, TypeError):
+            return False
+        return True
 
     def _node(self, path: KeyPath) -> tuple[Node, bool]:
         node = self._root

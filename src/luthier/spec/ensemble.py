@@ -152,5 +152,6 @@ class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, Input] = {}
     flow: tuple[FlowItem, ...] | None = None
     outputs: Compiled | None = None
+    reads_env: dict[str, Fault] = {}  # names read from `env`, and what to say where they are not exposed
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from luthier.spec.ensemble import FlowStep
 from luthier.spec.names import LOOP_NAMES, SCOPE
 from luthier.spec.words import meant, quoted
+from luthier.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from luthier.errors import Fault
     from luthier.spec.draft import Draft, Place, Uses
     from luthier.spec.ensemble import FlowItem
     from luthier.spec.expressions import Placed
@@ -48,6 +50,7 @@ class Names:
     ) -> None:
         self.sink = sink
         self.steps = steps
+        self.reads_env: dict[str, Fault] = {}
         self._inputs = inputs
         self._idle = idle
 
@@ -67,6 +70,7 @@ class Names:
     def in_expression(self, use: Placed, owner: str) -> Iterator[Mention]:
         """The steps that one compiled value names."""
         self._check_inputs(use)
+        self._note_env(use)
         for root in sorted({reference.root for reference in use.compiled.references} - SCOPE):
             mention = Mention(root, use, use.path)
             if root == owner:
@@ -107,6 +111,15 @@ class Names:
                 Mention("input", use, use.path).tell(
                     self.sink, message, suggestion, member=member, warning=True
                 )
+
+    def _note_env(self, use: Placed) -> None:
+        """Whether a name may be read is for the project to say."""
+        read = {str(ref.path[0]) for ref in use.compiled.references if ref.root == "env" and ref.path}
+        for name in sorted(read - self.reads_env.keys()):
+            path, offset = use.spot("env", name)
+            message = f"the environment variable {quoted(name)} is not exposed to ensembles"
+            hint = f"list {one_line(name)} under `expose_env` in luthier.yaml"
+            self.reads_env[name] = self.sink.document.fault_within(message, path, offset, suggestion=hint)
 
     def _absent(self, name: str) -> str:
         if name in self._idle:

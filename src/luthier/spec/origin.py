@@ -35,6 +35,10 @@ class Origin:
             return self._moved[keys[0]] + keys[1:]
         return self._path + keys
 
+    def has(self, *keys: str | int) -> bool:
+        """Whether something is written there."""
+        return self._document is not None and self._document.holds(self.path(*keys))
+
     def place(self, *keys: str | int) -> str:
         """`luthier.yaml:12:5 (mcpServers.git.env.TOKEN)`, as far as known."""
         from luthier.spec.document import dotted
@@ -47,21 +51,15 @@ class Origin:
         return f"{where} ({name})" if where and name else where or name
 
     def fault(
-        self,
-        message: str,
-        *keys: str | int,
-        offset: int | None = None,
-        suggestion: str = "",
-        warning: bool = False,
+        self, message: str, *keys: str | int, offset: int = 0, suggestion: str = "", warning: bool = False
     ) -> Fault:
-        """A fault at a field, or at one character of it."""
+        """A fault at a field, or at one character of it. The line is not shown: it may hold a secret."""
         from luthier.spec.document import Document
 
         document = self._document or Document("", None)
-        path = self.path(*keys)
-        if offset is None:
-            return document.fault(message, path, suggestion=suggestion, warning=warning)
-        return document.fault_within(message, path, offset, suggestion=suggestion, warning=warning)
+        return document.fault(
+            message, self.path(*keys), offset=offset, suggestion=suggestion, warning=warning
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Origin)

@@ -6,13 +6,16 @@ Times are seconds; the files write milliseconds. Strings keep their `${env.X}` u
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from luthier.errors import Fault
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.taint import UNTRUSTED, Integrity, Label
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Transport = Literal["stdio", "http", "sse", "rest", "auto"]
 AuthType = Literal["none", "bearer", "oauth"]
@@ -112,10 +115,41 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str | None = None  # a pinned revision
     origin: Origin = NOWHERE
 
+    def place(self, *keys: str | int) -> str:
+        """`luthier.yaml:12:5 (mcpServers.git.env.TOKEN)` for `place("env", "TOKEN")`, as far as known."""
+        return self.origin.place(*keys)
+
+    def facts(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, as JSON values; `id` and `transport` always."""
+        plain = ServerEntry(id=self.id)
+        told: dict[str, Any] = {"id": self.id, "transport": self.transport}
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if name != "origin" and value != getattr(plain, name):
+                told[name] = value.to_json() if isinstance(value, Label) else _changed(value)
+        return told
+
     @property
     def trusted(self) -> bool:
         """Whether its hints about its own tools are believed."""
         return self.trust.integrity is Integrity.trusted
+
+
+class EnvFile:
+    """Names and values of the project's env file; the values are kept out of sight."""
+
+    __slots__ = ("_values", "path")
+
+    def __init__(self, path: Path, values: Mapping[str, str]) -> None:
+        self.path = path
+        self._values = dict(values)
+
+    def under(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The environment with these names added; what it has itself wins."""
+        return {**self._values, **environ}
+
+    def __repr__(self) -> str:
+        return f"EnvFile({str(self.path)!r})"
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,8 +161,21 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     servers: dict[str, ServerEntry] = {}
     allowed_commands: tuple[str, ...] = ALLOWED_COMMANDS
     expose_env: tuple[str, ...] = ()
-    env_file: Path | None = None
+    env_file: EnvFile | None = None
     audit_fsync: bool = False
     unused: dict[str, Any] = {}  # agents, policies, store, serve, …: plain data
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What references are read from: the given environment over the names of `env_file`."""
+        return self.env_file.under(environ) if self.env_file else dict(environ)
+
+
+def _changed(value: Any) -> Any:
+    """A value as JSON; of a part of an entry, what differs from its defaults."""
+    if not isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value)
+    plain = type(value)()
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    return {name: msgspec.to_builtins(item) for name, item in fields.items() if item != getattr(plain, name)}

@@ -82,7 +82,7 @@ def _read(reader: Reader) -> dict[str, Any] | None:
     drafts = read_steps(sink, *steps) if steps else []
     flow = _read_flow(reader, drafts)
     outputs = _read_outputs(reader)
-    _check_names(sink, drafts, flow, declared, outputs)
+    reads_env = _check_names(sink, drafts, flow, declared, outputs)
     description = reader.text("description") or ""
     reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of ensembles")
     reader.refuse(
@@ -100,7 +100,8 @@ def _read(reader: Reader) -> dict[str, Any] | None:
         "steps": tuple(ready),
         "flow": tuple(flow.items) if flow else None,
         "outputs": outputs.compiled if outputs else None,
-        "origin": Origin(document),
+        "reads_env": reads_env,
+        "origin": Origin(document, (), reader.places),
     }
 
 
@@ -136,7 +137,7 @@ def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
     items = flow.items(*found)
     used = {place.step for place in flow.places.values()}
     for draft in drafts:
-        if draft.name not in used:
+        if draft.name and draft.name not in used:
             message = f"step {quoted(draft.name)} is not in the flow: it never runs"
             reader.sink.add(message, (*draft.path, "name"), warning=True)
     return _Flow(items, flow.places)
@@ -152,8 +153,8 @@ def _read_outputs(reader: Reader) -> Placed | None:
 
 def _check_names(
     sink: Sink, drafts: list[Draft], flow: _Flow | None, declared: Declarations, outputs: Placed | None
-) -> None:
-    defined = [draft.name for draft in drafts]
+) -> dict[str, Fault]:
+    defined = [draft.name for draft in drafts if draft.name]
     named = list(flow.places) if flow else defined
     names = Names(sink, named, declared.inputs, [name for name in defined if name not in named])
     names.defaults(declared.defaults)
@@ -163,3 +164,4 @@ def _check_names(
         check_free(names, drafts)
     if outputs:
         list(names.in_expression(outputs, ""))
+    return names.reads_env

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luthier.spec.words import kind, listed, meant, quoted, wrong_type
+from luthier.text import near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,12 +58,24 @@ class Found(NamedTuple):
 
 
 class Reader:
-    """One mapping. Ask for every key that may be there, then call `done`."""
+    """One mapping. Ask for every key that may be there, then call `done`.
 
-    def __init__(self, sink: Sink, path: KeyPath, data: Mapping[str, Any]) -> None:
+    `lifted` tells where keys stand that were lifted into this mapping from one inside it. `places` grows into
+    the place of every key that was found, by the first of its names.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        path: KeyPath,
+        data: Mapping[str, Any],
+        lifted: Mapping[str, KeyPath] | None = None,
+    ) -> None:
         self.sink = sink
         self.path = path
         self.data = data
+        self.places: dict[str, KeyPath] = {}
+        self._lifted = lifted or {}
         self._known: dict[str, str] = {}  # every spelling → the one to suggest
         self._used: set[str] = set()
 
@@ -85,8 +98,15 @@ class Reader:
         self._used.update(there)
         if len(there) > 1:
             message = f"{quoted(there[1])} says the same as {quoted(there[0])}: write only one of them"
-            self.sink.add(message, (*self.path, there[1]), key=True)
-        return Found((*self.path, there[0]), self.data[there[0]]) if there else None
+            self.sink.add(message, self.at(there[1]), key=True)
+        if not there:
+            return None
+        self.places[names[0]] = self.at(there[0])
+        return Found(self.at(there[0]), self.data[there[0]])
+
+    def at(self, key: str) -> KeyPath:
+        """Where a key stands."""
+        return self._lifted.get(key, (*self.path, key))
 
     def take(self, *names: str, required: bool = False) -> Found | None:
         """Like `raw`, but null is as good as nothing; a fault where a required key is not there."""
@@ -195,12 +215,16 @@ class Reader:
     def done(self, hints: Mapping[str, str] | None = None) -> None:
         """Everything that was not asked for is unknown. `hints` answers well-known guesses."""
         for key in self.data:
-            if key in self._used:
-                continue
-            known = dict.fromkeys(self._known.values())
-            everything = f"known here: {listed(known)}"
-            suggestion = (hints or {}).get(key) or meant(key, self._known, otherwise=everything)
-            self.sink.add(f"unknown key {quoted(key)}", (*self.path, key), key=True, suggestion=suggestion)
+            if key not in self._used:
+                suggestion = (hints or {}).get(key) or self._near(key)
+                self.sink.add(f"unknown key {quoted(key)}", self.at(key), key=True, suggestion=suggestion)
+
+    def _near(self, key: str) -> str:
+        """The known keys that are most like it, each in one spelling; all of them where none is."""
+        found = {self._known[spelling]: spelling for spelling in reversed(near(key, self._known))}
+        if found:
+            return f"did you mean {' or '.join(reversed(found.values()))}?"
+        return f"known here: {listed(dict.fromkeys(self._known.values()))}"
 
 
 def camel(name: str) -> str:

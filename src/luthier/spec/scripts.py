@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,10 @@ def entry_point(source: str, stem: str) -> str:
 
     Raises ValueError where it has none, SyntaxError where it is not Python.
     """
-    defined = set(_defined(ast.parse(source).body))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of doubtful escapes and the like: the script's own affair
+        tree = ast.parse(source)
+    defined = set(_defined(tree.body))
     names = tuple(dict.fromkeys(entry_names(stem)))
     for name in names:
         if name in defined:

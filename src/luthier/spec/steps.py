@@ -25,30 +25,30 @@ _DEFAULTS = Retry()
 
 
 def read_steps(sink: Sink, path: KeyPath, value: Any) -> list[Draft]:
-    """Every entry of `agents:` that has a name, with all faults noted."""
+    """Every entry of `agents:`, the faulty ones too; one without a name is called nothing."""
     if not isinstance(value, list):
         sink.add(f"{quoted(str(path[-1]))} must be a list of steps", path)
         return []
     if not value:
         sink.add("an ensemble has at least one step", path)
     drafts: list[Draft] = []
+    lines: dict[str, int] = {}
     for index, item in enumerate(value):
         reader = Reader.of(sink, (*path, index), item, "a step")
-        draft = _read_step(reader) if reader else None
-        if draft is None:
+        if reader is None:
             continue
-        if earlier := next((other for other in drafts if other.name == draft.name), None):
-            line, _ = sink.document.mark((*earlier.path, "name"))
-            where = f"the first is in line {line}" if line else ""
-            sink.add(
-                f"there are two steps named {quoted(draft.name)}", (*draft.path, "name"), suggestion=where
-            )
-        else:
-            drafts.append(draft)
+        draft = _read_step(reader)
+        drafts.append(draft)
+        at = (*draft.path, "name")
+        if draft.name in lines:
+            where = f"the first is in line {lines[draft.name]}" if lines[draft.name] else ""
+            sink.add(f"there are two steps named {quoted(draft.name)}", at, suggestion=where)
+        elif draft.name:
+            lines[draft.name], _ = sink.document.mark(at)
     return drafts
 
 
-def _read_step(reader: Reader) -> Draft | None:
+def _read_step(reader: Reader) -> Draft:
     sink, before = reader.sink, len(reader.sink.faults)
     name = reader.text("name", required=True)
     if name is not None and (fault := name_fault(name)):
@@ -64,7 +64,7 @@ def _read_step(reader: Reader) -> Draft | None:
     reader.refuse(UNUSED, lambda key: f"this version does not use {quoted(key)} of steps yet", warning=True)
     reader.done()
     if operation and config and not any(not fault.warning for fault in sink.faults[before:]):
-        origin = Origin(sink.document, reader.path, _moved(reader))
+        origin = Origin(sink.document, reader.path, reader.places)
         draft.step = Step(
             name=draft.name,
             operation=operation,
@@ -74,7 +74,7 @@ def _read_step(reader: Reader) -> Draft | None:
             **fields,
         )
         _check_arguments(sink, draft.step, draft)
-    return draft if name is not None else None
+    return draft
 
 
 def read_common(reader: Reader, uses: Uses) -> dict[str, Any]:
@@ -131,14 +131,6 @@ def _note_config(reader: Reader, draft: Draft) -> None:
         draft.uses.expressions["config"] = found
     for key in ("agent", "prompt"):
         reader.take(key)
-
-
-def _moved(reader: Reader) -> dict[str, KeyPath]:
-    """Where fields stand that were written under another name."""
-    spellings = {"inputs": ("input",), "condition": ("when",), "depends_on": ("dependsOn",)}
-    return {
-        field: (*reader.path, key) for field, keys in spellings.items() for key in keys if key in reader.data
-    }
 
 
 def _check_arguments(sink: Sink, step: Step, draft: Draft) -> None:

@@ -38,7 +38,7 @@ _RULES = [
 
 
 def explain(error: MarkedYAMLError, file: str, text: Text) -> Fault:
-    """The fault of a text that is not YAML, with the line and a caret."""
+    """The fault of a text that is not YAML. The line itself is not shown: it may hold a secret."""
     mark = error.problem_mark or error.context_mark
     line, column = text.at(mark.index if mark else 0)
     problem = str(error.problem or error.context or "")
@@ -52,4 +52,4 @@ def explain(error: MarkedYAMLError, file: str, text: Text) -> Fault:
     written = text.line(line)
     if "${" in written or "{{" in written:
         suggestion = _QUOTE_EXPRESSION
-    return Fault(message, file, line, column, suggestion=suggestion, excerpt=text.excerpt(line, column))
+    return Fault(message, file, line, column, suggestion=suggestion)

@@ -1,0 +1,125 @@
+"""Checks across documents: an ensemble against its project, its scripts and the ensembles that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from luthier.errors import Fault
+from luthier.spec.ensemble import CodeConfig, Ensemble, EnsembleConfig, ToolsConfig
+from luthier.spec.order import circles
+from luthier.spec.scripts import entry_point, find_script
+from luthier.spec.words import meant, quoted
+
+if TYPE_CHECKING:
+    from luthier.spec.ensemble import Step
+    from luthier.spec.project import Project
+
+_MAX_SCRIPT_BYTES = 4 * 1024 * 1024
+
+Known = Mapping[str, Ensemble] | Iterable[str]
+"""The ensembles that there are: by name, or only their names."""
+
+
+def check_ensemble(
+    ensemble: Ensemble, project: Project, known: Known = (), *, unread: Iterable[str] = ()
+) -> list[Fault]:
+    """Every fault of an ensemble that only shows beside its project. Starts, imports and resolves nothing.
+
+    `unread` are names of ensembles that are there but could not be read.
+    """
+    faults: list[Fault] = []
+    names = {*known, *unread, ensemble.name}
+    for step in ensemble.steps:
+        match step.config:
+            case ToolsConfig():
+                faults += _check_server(step, step.config, ensemble, project)
+            case EnsembleConfig():
+                faults += _check_nested(step, step.config, names, known)
+            case CodeConfig():
+                faults += _check_script(step, step.config, project)
+    faults += [fault for name, fault in ensemble.reads_env.items() if name not in project.expose_env]
+    faults += _check_circle(ensemble, known)
+    return faults
+
+
+def _check_server(step: Step, config: ToolsConfig, ensemble: Ensemble, project: Project) -> Iterable[Fault]:
+    entry = project.servers.get(config.server)
+    if entry is None:
+        message = f"there is no server {quoted(config.server)} in the project"
+        has = f"it has {', '.join(project.servers)}" if project.servers else "it has none"
+        where = has if project.file else "there is no luthier.yaml here or above"
+        suggestion = meant(config.server, project.servers, otherwise=where)
+        yield step.origin.fault(message, "config", "mcp", suggestion=suggestion)
+        return
+    if entry.disabled:
+        message = f"the server {quoted(entry.id)} is disabled: this step will fail"
+        yield step.origin.fault(message, "config", "mcp", warning=True)
+    principal = f"ensemble:{ensemble.name}"
+    if entry.allowed_agents is not None and principal not in entry.allowed_agents:
+        message = f"the server {quoted(entry.id)} does not admit this ensemble: the call will be refused"
+        hint = f"list {principal} under its `allowed_agents`"
+        yield step.origin.fault(message, "config", "mcp", suggestion=hint, warning=True)
+
+
+def _check_nested(step: Step, config: EnsembleConfig, names: set[str], known: Known) -> Iterable[Fault]:
+    key = "ensemble" if step.origin.has("config", "ensemble") else "name"
+    if config.ensemble not in names:
+        message = f"there is no ensemble {quoted(config.ensemble)}"
+        yield step.origin.fault(message, "config", key, suggestion=meant(config.ensemble, names))
+        return
+    nested = known.get(config.ensemble) if isinstance(known, Mapping) else None
+    given = step.inputs.source if step.inputs else None
+    if nested is None or not isinstance(given, dict):
+        return
+    for name, declared in nested.inputs.items():
+        if declared.required and declared.default is None and name not in given:
+            message = f"the ensemble {quoted(config.ensemble)} needs the input {quoted(name)}"
+            yield step.origin.fault(message, "inputs")
+
+
+def _check_script(step: Step, config: CodeConfig, project: Project) -> Iterable[Fault]:
+    try:
+        path = find_script(project.root, config.script)
+        with path.open("rb") as stream:
+            source = stream.read(_MAX_SCRIPT_BYTES).decode("utf-8-sig")
+        entry_point(source, Path(config.script).stem)
+    except SyntaxError as error:
+        message = f"{config.script} is not Python: {error.msg}"
+        yield Fault(message, config.script, error.lineno or 0, error.offset or 0)
+    except UnicodeDecodeError:
+        yield step.origin.fault(f"{config.script} is not UTF-8 text", "config", "script")
+    except (OSError, RecursionError, MemoryError) as error:
+        yield step.origin.fault(f"{config.script} cannot be read: {error}", "config", "script")
+    except ValueError as error:
+        yield step.origin.fault(str(error), "config", "script")
+
+
+def _check_circle(ensemble: Ensemble, known: Known) -> Iterable[Fault]:
+    """Ensembles that run each other would never end."""
+    ensembles = (
+        {**known, ensemble.name: ensemble} if isinstance(known, Mapping) else {ensemble.name: ensemble}
+    )
+    edges = {name: _runs(other) for name, other in ensembles.items()}
+    for circle in circles(_reachable(edges, ensemble.name)):
+        way, step = circle, next(iter(edges[ensemble.name].values()))
+        if ensemble.name in circle:
+            start = circle.index(ensemble.name)
+            way = [*circle[start:-1], *circle[: start + 1]]
+            step = edges[ensemble.name][way[1]]
+        yield step.origin.fault(f"ensembles run each other without end: {' → '.join(way)}", "config")
+
+
+def _runs(ensemble: Ensemble) -> dict[str, Step]:
+    return {step.config.ensemble: step for step in ensemble.steps if isinstance(step.config, EnsembleConfig)}
+
+
+def _reachable(edges: Mapping[str, Mapping[str, Step]], start: str) -> dict[str, Mapping[str, Step]]:
+    found, waiting = {}, [start]
+    while waiting:
+        name = waiting.pop()
+        if name in edges and name not in found:
+            found[name] = edges[name]
+            waiting += edges[name]
+    return found

@@ -1,0 +1,105 @@
+"""What can be said about a project's servers without starting one: references, credentials, commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.secrets import Reference, find
+from luthier.spec.reader import camel
+from luthier.spec.words import listed, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from luthier.errors import Fault
+    from luthier.spec.project import Project, ServerEntry
+
+_FIELDS = ("command", "args", "env", "cwd", "url", "headers", "auth", "secret", "proxy", "tls")
+_SECRET_FIELDS = ("headers", "env", "auth", "secret")
+"""Where references to secret stores may stand."""
+
+_CREDENTIALS = (("secret",), ("auth", "token"), ("auth", "client_secret"))
+
+
+def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:
+    """Faults of the server entries. Looks only whether variables are set, never at what they hold."""
+    names = project.environ(environ)
+    faults: list[Fault] = []
+    for entry in project.servers.values():
+        if not entry.disabled:
+            faults += _check_references(entry, names)
+        faults += _check_credentials(entry, production=project.environment == "production")
+        faults += _check_command(entry, project)
+    return faults
+
+
+def _check_references(entry: ServerEntry, names: Mapping[str, str]) -> Iterator[Fault]:
+    for keys, text in _texts(entry):
+        for reference in find(text):
+            if reference.value(names) is None:
+                message, suggestion, warning = _unresolved(entry, reference, str(keys[0]))
+                start = reference.start
+                yield entry.origin.fault(message, *keys, offset=start, suggestion=suggestion, warning=warning)
+
+
+def _unresolved(entry: ServerEntry, reference: Reference, field: str) -> tuple[str, str, bool]:
+    """What to say, what helps, and whether it is only a warning: the server fails, and nothing else."""
+    cost = f"the server {quoted(entry.id)} will not start"
+    match reference.kind:
+        case "env":
+            return f"the environment variable {reference.name} is not set: {cost}", "", True
+        case "unknown":
+            help_ = "write ${env.NAME}, ${NAME} or ${NAME:-default}; $${ writes ${ itself"
+            return f"{quoted(reference.text)} is not a reference", help_, False
+        case _ if field not in _SECRET_FIELDS:
+            where = listed(map(quoted, _SECRET_FIELDS))
+            return f"{reference.kind} references may stand only under {where}", "", False
+        case kind:
+            return f"this version does not read {kind} references yet: {cost}", "write ${env.NAME}", True
+
+
+def _check_credentials(entry: ServerEntry, *, production: bool) -> Iterator[Fault]:
+    for keys in _CREDENTIALS:
+        text: Any = entry
+        for key in keys:
+            text = getattr(text, key)
+        if text and not find(text):
+            hint = "write ${env.NAME} and set the variable"
+            message = "a secret stands in the file"
+            yield entry.origin.fault(message, *_written(entry, keys), suggestion=hint, warning=not production)
+    if production and entry.url and entry.url.startswith("http://"):
+        yield entry.origin.fault("in production servers are reached by https only", "url")
+
+
+def _check_command(entry: ServerEntry, project: Project) -> Iterator[Fault]:
+    command = entry.command
+    if command and not find(command) and command not in project.allowed_commands:
+        message = (
+            f"{quoted(command)} is not in `allowed_commands`: the server {quoted(entry.id)} will not start"
+        )
+        allowed = f"allowed here: {listed(project.allowed_commands)}"
+        yield entry.origin.fault(message, "command", suggestion=allowed, warning=True)
+
+
+def _texts(entry: ServerEntry) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text that is expanded, with the way to it as it is written."""
+    for field in _FIELDS:
+        match getattr(entry, field):
+            case str() as text:
+                yield (field,), text
+            case tuple() as items:
+                yield from (((field, index), item) for index, item in enumerate(items))
+            case dict() as members:
+                yield from (((field, key), item) for key, item in members.items())
+            case msgspec.Struct() as part:
+                for name in part.__struct_fields__:
+                    if isinstance(text := getattr(part, name), str):
+                        yield _written(entry, (field, name)), text
+
+
+def _written(entry: ServerEntry, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The way to a field as the file spells it: `clientSecret` for `client_secret`."""
+    spelled = (*keys[:-1], camel(keys[-1]))
+    return spelled if entry.origin.has(*spelled) else keys

@@ -1,0 +1,160 @@
+"""From luthier.yaml, or from Python data of the same shape, to a Project."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from luthier.errors import Fault, SpecError
+from luthier.secrets import parse_env
+from luthier.spec.load import load
+from luthier.spec.origin import Origin
+from luthier.spec.project import ALLOWED_COMMANDS, EnvFile, Environment, Project
+from luthier.spec.python import document_of
+from luthier.spec.read import in_order
+from luthier.spec.reader import Reader, Sink
+from luthier.spec.servers import read_servers
+from luthier.spec.words import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from luthier.spec.document import Document
+    from luthier.spec.project import ServerEntry
+
+FILES = ("luthier.yaml", "luthier.yml")
+UNUSED = (
+    "agents",
+    "policies",
+    "store",
+    "serve",
+    "providers",
+    "approval_timeout",
+    "name",
+    "version",
+    "description",
+)
+
+_MAX_ENV_BYTES = 1024 * 1024
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def find_project(start: Path) -> Path | None:
+    """The project file of a folder or of the nearest one above it."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        for name in FILES:
+            if (folder / name).is_file():
+                return folder / name
+    return None
+
+
+def load_project(path: Path | str, *, file: str | None = None) -> Project:
+    """Read a project file; `file` is what faults call it. Raises SpecError with every fault."""
+    path = Path(path)
+    return compose_project(
+        load(path, file=str(path) if file is None else file), root=path.resolve().parent, path=path
+    )
+
+
+def read_project(source: Mapping[str, Any], *, root: Path | str | None = None) -> Project:
+    """Read Python data of the same shape. `root` is the project's folder (else the working directory)."""
+    folder = Path.cwd() if root is None else Path(root).resolve()
+    return compose_project(document_of(source), root=folder)
+
+
+def compose_project(document: Document, *, root: Path, path: Path | None = None) -> Project:
+    """The project of a document. Raises SpecError with every fault, warnings among them."""
+    project, faults = examine_project(document, root=root, path=path)
+    if project is None:
+        raise SpecError(faults)
+    return project
+
+
+def examine_project(
+    document: Document, *, root: Path, path: Path | None = None
+) -> tuple[Project | None, list[Fault]]:
+    """The project, unless it has errors, and all faults and warnings in the order of the file."""
+    sink = Sink(document)
+    reader = Reader.of(sink, (), document.data, "a project")
+    fields = _read(reader, root) if reader else {}
+    faults = in_order(sink.faults)
+    if any(not fault.warning for fault in faults):
+        return None, faults
+    origin = Origin(document, (), reader.places if reader else None)
+    return Project(root=root, file=path, warnings=tuple(faults), origin=origin, **fields), faults
+
+
+def _read(reader: Reader, root: Path) -> dict[str, Any]:
+    environment = reader.choice(("development", "production"), "environment") or "development"
+    commands = reader.texts("allowed_commands")
+    exposed = reader.texts("expose_env") or ()
+    for index, name in enumerate(exposed):
+        if not _ENV_NAME.fullmatch(name):
+            message = f"{quoted(name)} is not the name of an environment variable"
+            reader.sink.add(message, (*reader.places["expose_env"], index))
+    audit = reader.inner("audit")
+    fsync = audit.flag("fsync") if audit else False
+    if audit:
+        audit.done()
+    fields = {
+        "environment": cast("Environment", environment),
+        "servers": _read_servers(reader),
+        "allowed_commands": ALLOWED_COMMANDS if commands is None else commands,
+        "expose_env": exposed,
+        "env_file": _read_env_file(reader, root),
+        "audit_fsync": fsync,
+        "unused": _read_unused(reader),
+    }
+    reader.done({"env": "names from a file: `env_file`; names that ensembles may read: `expose_env`"})
+    return fields
+
+
+def _read_servers(reader: Reader) -> dict[str, ServerEntry]:
+    """`mcpServers:`, `servers:` or `mcp: {servers: …}`; one of them."""
+    found = reader.take("mcp_servers", "servers")
+    inner = reader.inner("mcp")
+    nested = inner.take("servers") if inner else None
+    if inner:
+        inner.done()
+    if found and nested:
+        message = f"{quoted(str(found.path[-1]))} and `mcp.servers` say the same: write only one of them"
+        reader.sink.add(message, nested.path, key=True)
+    servers = read_servers(reader.sink, found) if found else {}
+    return servers | (read_servers(reader.sink, nested) if nested else {})
+
+
+def _read_env_file(reader: Reader, root: Path) -> EnvFile | None:
+    written = reader.text("env_file")
+    if written is None:
+        return None
+    path, at = root / Path(written).expanduser(), reader.places["env_file"]
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(_MAX_ENV_BYTES + 1).decode("utf-8")
+        if len(text) > _MAX_ENV_BYTES:
+            reader.sink.add(f"{quoted(written)} is larger than {_MAX_ENV_BYTES // 1024} KiB", at)
+            return None
+        return EnvFile(path, parse_env(text, file=str(path)))
+    except OSError as error:
+        reader.sink.add(f"{quoted(written)} cannot be read: {error.strerror}", at)
+    except UnicodeDecodeError:
+        reader.sink.add(f"{quoted(written)} is not UTF-8 text", at)
+    except SpecError as error:
+        reader.sink.faults.extend(error.faults)
+    return None
+
+
+def _read_unused(reader: Reader) -> dict[str, Any]:
+    """Keys of later versions, kept as they are, and said to be without effect."""
+    unused = {}
+    for name in UNUSED:
+        found = reader.raw(name)
+        if found is None:
+            continue
+        unused[name] = found.value
+        if name not in ("name", "version", "description"):
+            message = f"this version does not use {quoted(str(found.path[-1]))} yet"
+            reader.sink.add(message, found.path, key=True, warning=True)
+    return unused

@@ -1,0 +1,130 @@
+"""Reads the parts of a server entry that have keys of their own: auth, tools, tls, breaker and so on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from luthier.spec.project import Auth, AuthType, Breaker, Sandbox, SandboxMode, Tls, ToolFilter
+from luthier.taint import UNTRUSTED, Confidentiality, Integrity, Label
+
+if TYPE_CHECKING:
+    from luthier.spec.reader import Reader
+
+_SANDBOX_MODES = ("off", "auto", "required")
+_SWITCH = {"on": "on", "off": "off"}
+_CREDENTIALS = ("client_id", "client_secret", "token_url")
+
+
+def read_auth(reader: Reader) -> Auth | None:
+    """`{type: bearer|oauth|none, …}`, complete for its type."""
+    found = reader.take("auth")
+    if found is None or found.value == "none":
+        return None
+    inner = reader.inner("auth")
+    if inner is None:
+        return None
+    type_ = inner.choice(("bearer", "oauth", "none"), "type")
+    if type_ is None and "type" not in inner.places:
+        inner.sink.add("`type` is missing", inner.path, suggestion="bearer, oauth or none")
+    needed: tuple[str, ...] = ("token",) if type_ == "bearer" else ()
+    interactive = inner.flag("interactive")
+    if type_ == "oauth" and not interactive:
+        needed = _CREDENTIALS
+    texts = {
+        key: inner.text(key, required=key in needed) for key in ("token", *_CREDENTIALS, "scope", "issuer")
+    }
+    inner.done({"accessToken": "write {type: bearer, token: …}"})
+    return Auth(type=cast("AuthType", type_ or "none"), interactive=interactive, **texts)
+
+
+def read_tools(reader: Reader) -> ToolFilter | None:
+    """A list of the tools that are allowed, or a mapping that says more."""
+    found = reader.take("tools", "tool_names")
+    if found is None:
+        return None
+    if isinstance(found.value, list):
+        return ToolFilter(allow=reader.sink.texts(*found))
+    inner = reader.inner("tools", "tool_names")
+    if inner is None:
+        return None
+    fields = {
+        "allow": inner.texts("allow"),
+        "deny": inner.texts("deny"),
+        "idempotent": inner.texts("idempotent"),
+        "read_only": inner.texts("read_only"),
+    }
+    inner.done()
+    return ToolFilter(**_given(fields))
+
+
+def read_tls(reader: Reader) -> Tls | None:
+    inner = reader.inner("tls")
+    if inner is None:
+        return None
+    fields = {key: inner.text(key) for key in ("ca", "cert", "key")}
+    verify = inner.flag("verify", default=True)
+    inner.done()
+    return Tls(verify=verify, **fields)
+
+
+def read_breaker(reader: Reader) -> Breaker | None:
+    """A mapping, or a switch: true, false, on, off."""
+    found = reader.take("breaker")
+    if found is None:
+        return None
+    if isinstance(found.value, bool) or found.value in _SWITCH:
+        return Breaker(enabled=found.value in (True, "on"))
+    inner = reader.inner("breaker")
+    if inner is None:
+        return None
+    fields = {
+        "failures": inner.whole("failures", low=1),
+        "cooldown": inner.seconds("cooldown_ms"),
+        "successes": inner.whole("successes", low=1),
+        "count_tool_errors": inner.flag("count_tool_errors"),
+    }
+    inner.done()
+    return Breaker(**_given(fields))
+
+
+def read_sandbox(reader: Reader) -> Sandbox | None:
+    """A mode, or a mapping with `mode` and what is allowed inside."""
+    found = reader.take("sandbox")
+    if found is None:
+        return None
+    if isinstance(found.value, str):
+        return Sandbox(mode=cast("SandboxMode | None", reader.choice(_SANDBOX_MODES, "sandbox")))
+    inner = reader.inner("sandbox")
+    if inner is None:
+        return None
+    fields = {
+        "mode": inner.choice(_SANDBOX_MODES, "mode"),
+        "network": inner.choice(("none", "host"), "network"),
+        "read": inner.texts("read"),
+        "write": inner.texts("write"),
+        "memory_mb": inner.whole("memory_mb", low=1),
+        "max_processes": inner.whole("max_processes", low=1),
+    }
+    inner.done()
+    return Sandbox(**_given(fields))
+
+
+def read_trust(reader: Reader) -> Label | None:
+    """`trusted`, `untrusted`, or both parts of a label. What is trusted is private unless told."""
+    found = reader.take("trust")
+    if found is None:
+        return None
+    if isinstance(found.value, str):
+        word = reader.choice(list(Integrity.__members__), "trust")
+        return Label(Integrity[word], UNTRUSTED.confidentiality) if word else None
+    inner = reader.inner("trust")
+    if inner is None:
+        return None
+    integrity = inner.choice(list(Integrity.__members__), "integrity") or UNTRUSTED.integrity.name
+    confidentiality = inner.choice(list(Confidentiality.__members__), "confidentiality")
+    inner.done()
+    return Label(Integrity[integrity], Confidentiality[confidentiality or UNTRUSTED.confidentiality.name])
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
