@@ -52,8 +52,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     `followers`: who waits for a node. `lookers`: who looks at its failure, at it or at a group around it.
     `covers`: the node whose failure counts when it fails: a group that waits for any or the first stands for
-    its members. `last`: whose output is the run's where `outputs` says nothing. `idle`: steps that the flow
-    leaves out.
+    its members. `last`: whose output is the run's where `outputs` says nothing.
     """
 
     ensemble: str
@@ -63,7 +62,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     covers: dict[str, str]
     last: str = ""
     outputs: Compiled | None = None
-    idle: tuple[str, ...] = ()
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -96,12 +94,11 @@ def plan(ensemble: Ensemble) -> Plan:
     top = [node.key for node in nodes if not node.parent]
     keys = {node.key for node in nodes}
     return arrange(
-        [_within(node, keys, ensemble) for node in nodes],
+        [_within(node, keys, ensemble.file) for node in nodes],
         ensemble=ensemble.name,
         file=ensemble.file,
         last=top[-1] if top else "",
         outputs=ensemble.outputs,
-        idle=tuple(step.name for step in ensemble.steps if step.name not in keys),
     )
 
 
@@ -112,7 +109,6 @@ def arrange(
     file: str = "",
     last: str = "",
     outputs: Compiled | None = None,
-    idle: tuple[str, ...] = (),
     looked_at: Iterable[str] | None = None,
 ) -> Plan:
     """A plan out of nodes that name only each other. `looked_at` stands in where `outputs` is not given."""
@@ -140,7 +136,6 @@ def arrange(
         covers={key: _cover(by_key, key) for key in by_key},
         last=last,
         outputs=outputs,
-        idle=idle,
     )
 
 
@@ -214,14 +209,12 @@ def _placed(place: FlowStep, steps: dict[str, Step], file: str) -> Step:
     )
 
 
-def _within(node: Node, keys: set[str], ensemble: Ensemble) -> Node:
-    """The node with only those names that stand for nodes; `input`, `run` and idle steps fall away."""
-    defined = {step.name for step in ensemble.steps}
+def _within(node: Node, keys: set[str], file: str) -> Node:
+    """The node with only those names that stand for nodes; `input`, `run` and the like fall away."""
     if node.step is not None:
-        unknown = [name for name in node.step.depends_on if name not in keys and name not in defined]
+        unknown = [name for name in node.step.depends_on if name not in keys]
         if unknown:
-            message = f"step {node.key!r} depends on {unknown[0]!r}, which is not there"
-            raise SpecError([Fault(message, ensemble.file)])
+            raise SpecError([Fault(f"step {node.key!r} depends on {unknown[0]!r}, which is not there", file)])
     needs = tuple(name for name in node.needs if name in keys)
     after = tuple(name for name in node.after if name not in needs)
     return msgspec.structs.replace(node, needs=needs, after=after, looks=node.looks & keys)

@@ -97,6 +97,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0.0
     record: tuple[Entry, ...] = ()
 
+    def __repr__(self) -> str:  # short: asyncio.run spells its task's result when it puts the signal handlers back
+        return f"Run(id={self.id!r}, ensemble={self.ensemble!r}, success={self.success!r})"
+
     @property
     def output(self) -> Any:
         return self.labelled.value

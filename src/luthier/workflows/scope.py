@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from luthier.taint import SECRET, Label, Labelled, join, merge
-from luthier.workflows.run import StepStatus, status_of
+from luthier.workflows.run import status_of
 
 if TYPE_CHECKING:
     from luthier.expr import Compiled
     from luthier.workflows.machine import State
-
-_NEVER_RUN = Labelled(StepStatus().view())
 
 
 class RunScope(Mapping[str, Labelled[Any]]):
@@ -29,8 +27,6 @@ class RunScope(Mapping[str, Labelled[Any]]):
             return seen
         progress = self._state.nodes.get(name)
         if progress is None:
-            if name in self._state.plan.idle:
-                return _NEVER_RUN
             raise KeyError(name)
         view = status_of(progress).view()
         if progress.ended is None:
@@ -41,10 +37,9 @@ class RunScope(Mapping[str, Labelled[Any]]):
     def __iter__(self) -> Iterator[str]:
         yield from self._fixed
         yield from self._state.nodes
-        yield from self._state.plan.idle
 
     def __len__(self) -> int:
-        return len(self._fixed) + len(self._state.nodes) + len(self._state.plan.idle)
+        return len(self._fixed) + len(self._state.nodes)
 
     def label_of(self, compiled: Compiled) -> Label:
         """The join of all that an expression names: the label of the fact that it could not be evaluated."""
