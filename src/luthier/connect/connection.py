@@ -76,11 +76,10 @@ class Connection:
         live = self.live
         if live is not None:
             return live
-        if self._waiting is None:
-            self._wish()
-        assert self._waiting is not None  # noqa: S101  (mypy cannot see through _wish)
+        if self._state.phase == "closed":
+            raise self._ended("was closed")
         try:
-            return await asyncio.shield(self._waiting)
+            return await asyncio.shield(self._waiting or self._wish())
         except WireError as error:
             raise copy.copy(error) from error.__cause__  # each waiter gets a traceback of its own
 
@@ -92,19 +91,17 @@ class Connection:
         """End for good. Returns when it has ended, or after so long."""
         await self._stop(lifecycle.Close(), "was closed", seconds)
 
-    def _wish(self) -> None:
+    def _wish(self) -> asyncio.Future[Session]:
         loop = asyncio.get_running_loop()
-        self._waiting = loop.create_future()
-        self._waiting.add_done_callback(_retrieve)
-        if self._state.phase == "closed":
-            self._answer(self._ended("was closed"))
-            return
+        self._waiting = waiting = loop.create_future()
+        waiting.add_done_callback(_retrieve)
         if self._state.phase == "ready":
             self._fold(lifecycle.Lost())  # the owner has not been told yet that its session is gone
         commands = self._fold(lifecycle.Wanted())
         self._owner = loop.create_task(self._own(commands, set(self._owners)))
         self._owners.add(self._owner)
         self._owner.add_done_callback(self._owners.discard)
+        return waiting
 
     async def _stop(self, event: lifecycle.Event, how: str, seconds: float) -> None:
         self._fold(event)
