@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from luthier.errors import NotFoundError
-from luthier.taint import Labelled
 from luthier.text import near
+
+if TYPE_CHECKING:
+    from luthier.taint import Labelled
 
 
 class Memory:

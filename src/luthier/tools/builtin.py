@@ -1,23 +1,32 @@
-"""Tools that live in this process: the built-in ones, and the registry that carries calls to them and to custom ones."""
+"""Tools that live in this process: the built-in ones, and the registry that carries calls to local tools."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from luthier.clock import Clock, SystemClock
-from luthier.context import CallContext
+from luthier.clock import Clock, Deadline, SystemClock
+from luthier.errors import CallTimeoutError, NotFoundError, ToolDefinitionError
 from luthier.taint import UNTRUSTED, Label, Labelled
-from luthier.tools.call import ToolCall
-from luthier.tools.result import Reply
-from luthier.tools.tool import Tool
-from luthier.uri import ToolUri
+from luthier.text import near
 
-Act = Callable[[Labelled[dict[str, Any]], CallContext], Awaitable[Reply]]
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from luthier.context import CallContext
+    from luthier.tools.call import ToolCall
+    from luthier.tools.result import Reply
+    from luthier.tools.tool import Tool
+    from luthier.uri import ToolUri
+
+    Act = Callable[[Labelled[dict[str, Any]], CallContext], Awaitable[Reply]]
 
 
 class LocalTool(Protocol):
-    """A tool that runs in this process. `label` is what its results carry; `timeout` is seconds, None no limit."""
+    """A tool that runs in this process.
+
+    `label` is what its results carry, besides what the gate joins to them. `timeout` is seconds for one call,
+    None for no limit.
+    """
 
     @property
     def tool(self) -> Tool: ...
@@ -26,11 +35,11 @@ class LocalTool(Protocol):
     @property
     def timeout(self) -> float | None: ...
     async def carry(self, call: ToolCall) -> Reply:
-        """Do it."""
+        """Do what the call asks."""
 
 
 class Builtin:
-    """One of Luthier's own tools. It sees the labels of its arguments."""
+    """One of Luthier's own tools. Its `act` sees the labels of its arguments."""
 
     def __init__(
         self, tool: Tool, act: Act, *, label: Label = UNTRUSTED, timeout: float | None = None
@@ -48,7 +57,7 @@ class Builtin:
 
 
 class LocalTools:
-    """All tools of this process by address. Replaced, not edited. Names must be unique: ToolDefinitionError."""
+    """All tools of this process by address. Replaced, not edited."""
 
     def __init__(
         self,
@@ -57,17 +66,48 @@ class LocalTools:
         *,
         clock: Clock | None = None,
     ) -> None:
+        """Raises ToolDefinitionError when two tools share a name, across custom and built-in ones too."""
         self._clock = clock or SystemClock()
-        self._tools = {entry.tool.uri: entry for entry in (*builtin, *custom)}
+        self._tools: dict[ToolUri, LocalTool] = {}
+        names: dict[str, ToolUri] = {}
+        for entry in (*builtin, *custom):
+            uri = entry.tool.uri
+            if taken := names.get(uri.name):
+                raise ToolDefinitionError(f"{uri} cannot be registered: its name is taken by {taken}.")
+            names[uri.name] = uri
+            self._tools[uri] = entry
 
     def find(self, uri: ToolUri) -> LocalTool | None:
         """The tool at that address, or None."""
         return self._tools.get(uri)
+
+    def get(self, uri: ToolUri) -> LocalTool:
+        """The tool at that address. Raises NotFoundError with near addresses."""
+        if entry := self._tools.get(uri):
+            return entry
+        raise NotFoundError("tool", str(uri), near=near(str(uri), map(str, self._tools)))
 
     def list(self) -> tuple[Tool, ...]:
         """All tools, in the order of their addresses."""
         return tuple(self._tools[uri].tool for uri in sorted(self._tools))
 
     async def run(self, call: ToolCall) -> Reply:
-        """Carry a call. Raises NotFoundError with near names, and CallTimeoutError when its time is up."""
-        raise NotImplementedError
+        """Carry a call.
+
+        It may take its own timeout, else the tool's, and never goes past the deadline of its context. Raises
+        NotFoundError with near addresses, CallTimeoutError when the time is up.
+        """
+        entry = self.get(call.uri)
+        seconds = entry.timeout if call.timeout is None else call.timeout
+        if call.context.deadline is not None:
+            left = call.context.deadline - self._clock.monotonic()
+            seconds = left if seconds is None else min(seconds, left)
+        deadline = Deadline(self._clock, seconds)
+        try:
+            async with deadline:
+                return await entry.carry(call)
+        except TimeoutError:
+            if not deadline.expired:
+                raise
+            message = f"{call.uri} did not answer within {seconds:g} s."
+            raise CallTimeoutError(message, tool=call.uri.name, phase="call", sent=True) from None

@@ -81,6 +81,16 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     def is_error(self) -> bool:
         return self.reply.is_error
 
+    def to_json(self) -> dict[str, Any]:
+        """The result as plain JSON values."""
+        return {
+            **self.envelope.fields(),
+            "blocks": self.blocks,
+            "label": self.label.to_json(),
+            "notes": list(self.reply.notes),
+            "call": self.call_id,
+        }
+
     @property
     def envelope(self) -> Envelope:
         """The result as a workflow sees it."""

@@ -2,8 +2,8 @@
 
 Servers write these schemas, so they are read leniently and trusted with nothing. Leniently: where no known
 dialect is declared and 2020-12 does not fit, draft 7 and draft 4 are tried; a pattern that the linear engine
-cannot run is left out. Both are told in `notes`. With nothing: no reference leaves the document; size, depth and
-work are bounded. `format` is an annotation.
+cannot run is left out. Both are told in `notes`. With nothing: no reference leaves the document; size, depth
+and work are bounded. `format` is an annotation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Schemas without the patterns that the linear regex engine cannot run, loosened so that they only accept more.
+"""Schemas without the patterns that the linear regex engine cannot run: loosened, never tightened.
 
-Lookarounds and backreferences have no form that is matched in linear time, and a server's pattern is not worth
-the risk of a backtracking engine: the server checks its own patterns anyway. Where accepting more inside would
-refuse more outside (`not`, `if`, `oneOf`, a counted `contains`), the outside is loosened too.
+Lookarounds and backreferences have no form that is matched in linear time, and a server's pattern is not
+worth the risk of a backtracking engine: the server checks its own patterns anyway. Where accepting more
+inside would refuse more outside (`not`, `if`, `oneOf`, a counted `contains`), the outside is loosened too.
 """
 
 from __future__ import annotations
