@@ -21,11 +21,15 @@ def main() -> None:
     crowd = rounds(contenders, "many 64 3200", ROUNDS)
     for one in contenders:
         one.quit()
-    cpu = {name: statistics.median(t["cpu"] / t["calls"] * 1e6 for t in taken) for name, taken in alone.items()}
+    cpu = {
+        name: statistics.median(t["cpu"] / t["calls"] * 1e6 for t in taken) for name, taken in alone.items()
+    }
     rate = {name: statistics.median(t["calls"] / t["wall"] for t in taken) for name, taken in crowd.items()}
     for name in cpu:
         print(f"{name:10} {cpu[name]:7.0f} us CPU a call   {rate[name]:8.0f} calls/s at 64")
-    print(f"ratio      CPU {cpu['governed'] / cpu['official']:.2f}x   calls/s {rate['governed'] / rate['official']:.2f}x")
+    print(
+        f"ratio      CPU {cpu['governed'] / cpu['official']:.2f}x   calls/s {rate['governed'] / rate['official']:.2f}x"
+    )
 
 
 main()

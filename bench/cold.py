@@ -25,7 +25,9 @@ def main() -> None:
         help_.append(taken(str(OWN.with_name("luthier")), "--help"))
         peer.append(taken(str(OFFICIAL), "-c", "import mcp"))
     ours, theirs = statistics.median(help_), statistics.median(peer)
-    print(f"luthier --help {ours * 1000:.0f} ms   import mcp {theirs * 1000:.0f} ms   ratio {ours / theirs:.2f}x")
+    print(
+        f"luthier --help {ours * 1000:.0f} ms   import mcp {theirs * 1000:.0f} ms   ratio {ours / theirs:.2f}x"
+    )
 
 
 main()

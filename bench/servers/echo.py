@@ -15,12 +15,26 @@ def wide(number: int) -> dict[str, object]:
     kinds = [
         {"type": "string", "description": "The record to act on", "minLength": 1, "maxLength": 64},
         {"type": "string", "enum": ["north", "south", "east", "west"], "description": "Where it is kept"},
-        {"type": "integer", "minimum": 1, "maximum": 1000, "default": 50, "description": "How many rows at most"},
+        {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1000,
+            "default": 50,
+            "description": "How many rows at most",
+        },
         {"type": "number", "minimum": 0, "maximum": 1, "description": "From which score on a row counts"},
         {"type": "boolean", "default": False, "description": "Whether to change nothing"},
         {"type": "array", "items": {"type": "string"}, "maxItems": 20, "description": "Labels to attach"},
-        {"type": "object", "properties": {"from": {"type": "string"}, "to": {"type": "string"}}, "required": ["from"]},
-        {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None, "description": "How to go about it"},
+        {
+            "type": "object",
+            "properties": {"from": {"type": "string"}, "to": {"type": "string"}},
+            "required": ["from"],
+        },
+        {
+            "anyOf": [{"type": "string"}, {"type": "null"}],
+            "default": None,
+            "description": "How to go about it",
+        },
         {"type": "string", "pattern": "^[^@]+@[^@]+$", "description": "Whom to tell when it is done"},
         {"type": "integer", "enum": [1, 2, 3, 4, 5], "description": "How urgent it is"},
     ]
@@ -59,7 +73,9 @@ def main() -> None:
             continue
         result = answer(request["method"], request.get("params") or {})
         reply = {"jsonrpc": "2.0", "id": request["id"]}
-        reply |= {"error": {"code": -32601, "message": "no such method"}} if result is None else {"result": result}
+        reply |= (
+            {"error": {"code": -32601, "message": "no such method"}} if result is None else {"result": result}
+        )
         out.write(json.dumps(reply, separators=(",", ":")).encode() + b"\n")
         out.flush()
 

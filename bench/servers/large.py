@@ -16,11 +16,17 @@ def main() -> None:
         match request["method"]:
             case "initialize":
                 info = {"name": "large", "version": "1"}
-                reply["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+                reply["result"] = {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": info,
+                }
             case "tools/list":
                 reply["result"] = {"tools": [TEXT]}
             case "tools/call":
-                text = "0123456789 abcde\n" * (int(request["params"]["arguments"]["megabytes"]) * 1_000_000 // 17)
+                text = "0123456789 abcde\n" * (
+                    int(request["params"]["arguments"]["megabytes"]) * 1_000_000 // 17
+                )
                 reply["result"] = {"content": [{"type": "text", "text": text}]}
             case _:
                 reply["error"] = {"code": -32601, "message": "no such method"}

@@ -1,1 +1,57 @@
 """Luthier looks after the tools that agents and workflows play."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from luthier._version import __version__
+
+if TYPE_CHECKING:
+    from luthier.errors import LuthierError, MCPToolError, Refused, SpecError
+    from luthier.runtime import Runtime
+    from luthier.taint import Label, Labelled
+    from luthier.tools import ToolResult
+    from luthier.tools.custom import tool
+    from luthier.uri import ToolUri
+    from luthier.workflows import Run
+
+# Each name comes in with the first use of it, so that importing the package costs next to nothing.
+_HOMES = {
+    "Label": "luthier.taint",
+    "Labelled": "luthier.taint",
+    "LuthierError": "luthier.errors",
+    "MCPToolError": "luthier.errors",
+    "Refused": "luthier.errors",
+    "Run": "luthier.workflows",
+    "Runtime": "luthier.runtime",
+    "SpecError": "luthier.errors",
+    "ToolResult": "luthier.tools",
+    "ToolUri": "luthier.uri",
+    "tool": "luthier.tools.custom",
+}
+
+__all__ = [
+    "Label",
+    "Labelled",
+    "LuthierError",
+    "MCPToolError",
+    "Refused",
+    "Run",
+    "Runtime",
+    "SpecError",
+    "ToolResult",
+    "ToolUri",
+    "__version__",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'luthier' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -21,18 +21,22 @@ def tail(
     """Show the newest records, oldest first; a broken chain or a torn line is reported."""
     import sys
 
-    from luthier.cli.render import echo, paint, show_table, to_json
-    from luthier.govern.audit import read_audit
+    import msgspec
+
+    from luthier.cli.render import echo, paint, show_faults, show_table, to_json
+    from luthier.govern import tail as read_tail
 
     project = found_project(context)
-    log = read_audit(project.root / ".luthier" / "audit")
-    records = log.records[-number:]
+    log = read_tail(project.root / ".luthier" / "audit", number)
+    records = [msgspec.to_builtins(record) for record in log.records]
     if json:
-        echo(to_json({"records": records, "faults": log.faults}))
+        faults = [msgspec.to_builtins(fault) for fault in log.faults]
+        echo(to_json({"records": records, "faults": faults, "torn": log.torn}))
     else:
         show_table(("time", "record", "principal", "tool", "says"), [_row(record) for record in records])
-    for fault in log.faults:
-        echo(f"{paint('fault', 'bold red')}: {fault}", sys.stderr)
+    show_faults(log.faults)
+    for segment in log.torn:
+        echo(f"{paint('note', 'yellow')}: the last line of {segment} was not finished", sys.stderr)
     return FAILED if log.faults else OK
 
 
@@ -42,6 +46,6 @@ def _row(record: dict[str, Any]) -> tuple[str, ...]:
         str(record.get("at", "")),
         str(record.get("kind", "")),
         " > ".join(record.get("principals", [])),
-        str(record.get("tool", "")),
+        str(record.get("uri", "")),
         str(says),
     )

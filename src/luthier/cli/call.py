@@ -21,7 +21,9 @@ def call(
         list[str] | None,
         typer.Option("-a", "--arg", metavar="KEY=VALUE", help="One argument; JSON if it parses, else text."),
     ] = None,
-    args: Annotated[str | None, typer.Option(metavar="JSON", help="All arguments as one JSON object.")] = None,
+    args: Annotated[
+        str | None, typer.Option(metavar="JSON", help="All arguments as one JSON object.")
+    ] = None,
     json: JsonOption = False,
 ) -> int:
     """Call one tool through the gate and print what it answers."""

@@ -13,7 +13,9 @@ from luthier.cli.options import OK, USAGE, JsonOption, Settings, command
 @command
 def check(
     context: typer.Context,
-    paths: Annotated[list[Path] | None, typer.Argument(help="Files or folders; default: the project here.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Files or folders; default: the project here.")
+    ] = None,
     json: JsonOption = False,
 ) -> int:
     """Check project and ensembles; print every fault as file:line:column."""

@@ -70,7 +70,9 @@ class Board:
             indent = "  " * self._depth.get(run, 0)
             mark = Spinner("dots") if row.status == "" else Text(MARKS[row.status], _STYLES[row.status])
             spent = row.duration if row.status else (now - row.started) * 1000
-            grid.add_row(mark, Text(indent + one_line(row.step)), Text(seconds(spent), "dim"), Text(row.shown, "dim"))
+            grid.add_row(
+                mark, Text(indent + one_line(row.step)), Text(seconds(spent), "dim"), Text(row.shown, "dim")
+            )
         yield grid
 
 

@@ -71,5 +71,3 @@ def _show(outcome: Run, *, json: bool) -> None:
         kind = f" [{error['kind']}]" if error.get("kind") else ""
         message = escape(str(error.get("message", "it failed")))
         echo(f"{paint('error', 'bold red')}: {outcome.ensemble} failed{step}{kind}: {message}", sys.stderr)
-
-

@@ -35,7 +35,9 @@ def list_servers(context: typer.Context, json: JsonOption = False) -> int:
 @app.command("show")
 @command
 def show_server(
-    context: typer.Context, server: Annotated[str, typer.Argument(help="A server's id.")], json: JsonOption = False
+    context: typer.Context,
+    server: Annotated[str, typer.Argument(help="A server's id.")],
+    json: JsonOption = False,
 ) -> int:
     """Show one entry as it is written, references unexpanded and literal secrets hidden."""
     from luthier.cli.render import echo, to_json
@@ -58,23 +60,42 @@ def show_server(
 
 def described(entry: ServerEntry) -> dict[str, Any]:
     """The fields of an entry that differ from their defaults, with literal credentials hidden."""
-    facts = entry.model_dump(mode="json", exclude_defaults=True)
-    facts = {"id": entry.id, "transport": entry.transport} | facts
-    for key in ("env", "headers"):
+    from luthier.spec import ServerEntry as Entry
+
+    facts = {"id": entry.id, "transport": entry.transport} | _said(entry, Entry(id=entry.id))
+    for key in ("env", "headers", "auth"):
         if key in facts:
-            facts[key] = {name: hidden(value) for name, value in facts[key].items()}
-    if "auth" in facts:
-        facts["auth"] = {name: hidden(value) if name != "type" else value for name, value in facts["auth"].items()}
+            facts[key] = {name: value if name == "type" else hidden(value) for name, value in facts[key].items()}
     if "secret" in facts:
         facts["secret"] = hidden(facts["secret"])
     return facts
+
+
+def _said(value: Any, default: Any) -> dict[str, Any]:
+    """What a value says beyond its defaults, down through the values in it."""
+    import msgspec
+
+    said: dict[str, Any] = {}
+    for name in value.__struct_fields__:
+        own, usual = getattr(value, name), getattr(default, name)
+        if own == usual or name == "origin":
+            continue
+        if name == "trust":
+            said[name] = own.to_json()["integrity"]
+        elif isinstance(own, msgspec.Struct):
+            said[name] = _said(own, usual if usual is not None else type(own)())
+        else:
+            said[name] = own
+    return said
 
 
 def hidden(value: Any) -> Any:
     """A reference as it is written; any other text only by its length."""
     if not isinstance(value, str):
         return value
-    return value if value.startswith("${") and value.endswith("}") else f"(a literal of {len(value)} characters)"
+    return (
+        value if value.startswith("${") and value.endswith("}") else f"(a literal of {len(value)} characters)"
+    )
 
 
 def _target(entry: ServerEntry) -> str:

@@ -39,7 +39,9 @@ def list_tools(
     if json:
         echo(to_json(_document(listing)))
     else:
-        show_table(("tool", "description"), [(str(tool.uri), one_line(tool.description)) for tool in listing.tools])
+        show_table(
+            ("tool", "description"), [(str(tool.uri), one_line(tool.description)) for tool in listing.tools]
+        )
     for error in listing.failed.values():
         show_error(error)
     for dropped in listing.dropped:
@@ -50,7 +52,9 @@ def list_tools(
 @app.command("show")
 @command
 def show_tool(
-    context: typer.Context, uri: Annotated[str, typer.Argument(help="A tool's address.")], json: JsonOption = False
+    context: typer.Context,
+    uri: Annotated[str, typer.Argument(help="A tool's address.")],
+    json: JsonOption = False,
 ) -> int:
     """Show one tool: description, schemas, annotations."""
     from luthier.cli.render import echo, to_json
@@ -78,7 +82,11 @@ def show_tool(
     echo(str(tool.uri))
     if tool.description:
         echo(escape(tool.description))
-    for title, value in (("input", tool.input_schema), ("output", tool.output_schema), ("hints", tool.annotations)):
+    for title, value in (
+        ("input", tool.input_schema),
+        ("output", tool.output_schema),
+        ("hints", tool.annotations),
+    ):
         if value:
             echo(f"\n{title}:\n{to_json(value)}")
     return OK

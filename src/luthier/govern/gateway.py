@@ -105,7 +105,7 @@ class Gateway:
         of them.
         """
         if server is not None:
-            return await self._tools_of(server, context)
+            return (await self.manifest(server, context)).tools
         listed = await asyncio.gather(
             *(self._manager.manifest(id, context=context) for id in self._access.servers(context.principals)),
             return_exceptions=True,
@@ -118,6 +118,28 @@ class Gateway:
             else:
                 found.extend(self._visible(manifest, context))
         return tuple(found)
+
+    def servers(self, context: CallContext) -> tuple[str, ...]:
+        """The ids of the servers that the caller may reach, in the order of the registry."""
+        return tuple(self._access.servers(context.principals))
+
+    def local_tools(self) -> tuple[Tool, ...]:
+        """The tools of this process, in the order of their addresses."""
+        return self._local.list()
+
+    async def manifest(self, server: str, context: CallContext) -> Manifest:
+        """What one server offers to this caller, with the definitions that were passed over.
+
+        Raises as `tool` does.
+        """
+        denial = self._access.server_denial(server, context.principals)
+        if denial is not None:
+            self._recorder.lookup_refused(ToolUri.mcp(server, "*"), context, denial.rule, denial.place)
+            if is_told(context.principals):
+                raise _refused(denial)
+            raise self._access.unknown_server(server, context.principals)
+        manifest = await self._manager.manifest(server, context=context)
+        return msgspec.structs.replace(manifest, tools=self._visible(manifest, context))
 
     # Guards of the gateway's own
 
@@ -233,15 +255,6 @@ class Gateway:
     def _unknown_tool(self, uri: ToolUri, manifest: Manifest, context: CallContext) -> NotFoundError:
         names = [tool.name for tool in self._visible(manifest, context)]
         return NotFoundError("tool", uri.name, near=near(uri.name, names), where=f"on server {uri.server!r}")
-
-    async def _tools_of(self, server: str, context: CallContext) -> tuple[Tool, ...]:
-        denial = self._access.server_denial(server, context.principals)
-        if denial is not None:
-            self._recorder.lookup_refused(ToolUri.mcp(server, "*"), context, denial.rule, denial.place)
-            if is_told(context.principals):
-                raise _refused(denial)
-            raise self._access.unknown_server(server, context.principals)
-        return self._visible(await self._manager.manifest(server, context=context), context)
 
     def _visible(self, manifest: Manifest, context: CallContext) -> tuple[Tool, ...]:
         principals = context.principals

@@ -33,5 +33,7 @@ class LogObserver:
 def _line(event: events.Event) -> str:
     facts = msgspec.structs.asdict(event)
     facts.pop("at")
-    shown = " ".join(f"{key}={escape(str(value))!r}" for key, value in facts.items() if value not in ("", None, ()))
+    shown = " ".join(
+        f"{key}={escape(str(value))!r}" for key, value in facts.items() if value not in ("", None, ())
+    )
     return f"{type(event).__name__} {shown}"

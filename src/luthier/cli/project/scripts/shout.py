@@ -2,4 +2,4 @@
 
 
 def run(context):
-    return context.input["text"].upper() + "!"
+    return context.input["text"].content.upper() + "!"

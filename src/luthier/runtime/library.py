@@ -1,0 +1,74 @@
+"""The ensembles of a project: those given in Python, then the files of its `ensembles/` folder, read when asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from luthier.errors import NotFoundError, SpecError
+from luthier.spec import Ensemble, Project, load_ensemble, read_ensemble
+from luthier.text import near
+
+EnsembleSource = str | Path | Mapping[str, Any] | Ensemble
+
+
+class Library:
+    """Ensembles by name. A broken file costs itself only, and says why when it is asked for."""
+
+    def __init__(self, project: Project, given: Iterable[EnsembleSource] = ()) -> None:
+        self._folder = project.root / "ensembles"
+        self._read = {ensemble.name: ensemble for ensemble in map(_read, given)}
+        self._broken: dict[str, SpecError] = {}
+        self._scanned = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names in order, those of broken files by the file's stem."""
+        self._scan()
+        return tuple(sorted({*self._read, *self._broken}))
+
+    def get(self, source: EnsembleSource) -> Ensemble:
+        """The ensemble of that name, or the one that a file or mapping describes.
+
+        Raises SpecError for one that cannot be read, NotFoundError with near names for one that is not there.
+        """
+        if not isinstance(source, str):
+            return _read(source)
+        if source not in self._read and _is_path(source):
+            return load_ensemble(Path(source))
+        if source not in self._read:
+            self._scan()
+        if source in self._read:
+            return self._read[source]
+        if source in self._broken:
+            raise self._broken[source]
+        where = f"in {self._folder}" if self._folder.is_dir() else f"({self._folder} does not exist)"
+        raise NotFoundError("ensemble", source, near=near(source, self.names), where=where)
+
+    def _scan(self) -> None:
+        if self._scanned:
+            return
+        self._scanned = True
+        for path in sorted(self._folder.glob("*.y*ml")):
+            try:
+                ensemble = load_ensemble(path)
+            except SpecError as error:
+                self._broken[path.stem] = error
+            else:
+                self._read.setdefault(ensemble.name, ensemble)
+
+
+def _is_path(text: str) -> bool:
+    return text.endswith((".yaml", ".yml")) or os.sep in text
+
+
+def _read(source: EnsembleSource) -> Ensemble:
+    match source:
+        case Ensemble():
+            return source
+        case str() | Path():
+            return load_ensemble(Path(source))
+        case _:
+            return read_ensemble(source)

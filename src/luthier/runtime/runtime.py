@@ -1,0 +1,245 @@
+"""The one place where the parts are joined, and the face that Python users hold."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from luthier.clock import Clock, SystemClock
+from luthier.connect import ConnectionManager, FileLearned, ServerRegistry
+from luthier.context import OPERATOR, CallContext
+from luthier.errors import Refused, SpecError
+from luthier.events import Observer, Observers
+from luthier.govern import AuditLog, FileAudit, Gateway
+from luthier.memory import Memory, save_to_memory_tool
+from luthier.spec import Project, check_ensemble, find_project, load_project, read_project
+from luthier.taint import Labelled, merge
+from luthier.tools import Refusal, Tool, ToolCall, ToolResult
+from luthier.tools.builtin import LocalTools
+from luthier.tools.custom import CustomTool
+from luthier.tools.custom import tool as make_tool
+from luthier.runtime.library import EnsembleSource, Library
+from luthier.runtime.toolset import ToolSet
+from luthier.uri import ToolUri
+from luthier.workflows import FileRecords, Run, Services, run_ensemble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+
+    from luthier.wire import Transport
+
+    Source = str | Path | Mapping[str, Any] | Project | None
+
+STATE_FOLDER = ".luthier"
+
+
+class Runtime:
+    """A project at work: its servers, its tools, its ensembles, all behind one gate.
+
+    `async with Runtime.open(…) as rt:`; nothing is started before the first call that needs it, and everything is
+    stopped at the end, whatever happened.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        ensembles: Iterable[EnsembleSource] = (),
+        tools: Iterable[CustomTool[..., Any] | Callable[..., Any]] = (),
+        observers: Iterable[Observer] = (),
+        clock: Clock | None = None,
+        audit: AuditLog | None = None,
+        transports: Mapping[str, Callable[[], Transport]] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.project = project
+        self.memory = Memory()
+        self._clock = clock or SystemClock()
+        self._observers = Observers(observers)
+        environ = os.environ if environ is None else environ
+        self._environ = project.env_file.under(environ) if project.env_file else dict(environ)
+        self._state = project.root / STATE_FOLDER
+        self._ensembles = Library(project, ensembles)
+        self._ids = (
+            f"{prefix}-{number}" for prefix in [secrets.token_hex(4)] for number in itertools.count(1)
+        )
+        registry = ServerRegistry.of(project)
+        self._audit = audit or FileAudit(self._state / "audit", clock=self._clock, fsync=project.audit_fsync)
+        self._manager = ConnectionManager(
+            registry,
+            clock=self._clock,
+            observers=self._observers,
+            learned=FileLearned(self._state / "state.json"),
+            environ=self._environ,
+            transports=transports,
+        )
+        self._gateway = Gateway(
+            registry=registry,
+            manager=self._manager,
+            local=LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)]),
+            audit=self._audit,
+            observers=self._observers,
+            clock=self._clock,
+        )
+        self.tools = ToolSet(self._gateway, self._call, CallContext())
+
+    @classmethod
+    def open(
+        cls,
+        source: Source = None,
+        *,
+        servers: Mapping[str, Mapping[str, Any]] | None = None,
+        root: str | Path | None = None,
+        **parts: Any,
+    ) -> Self:
+        """A runtime for a project file or folder, a mapping of the same shape, or a Project.
+
+        Without a source: the nearest project file of the working directory, or none at all. `servers` adds entries to
+        the project's and wins over them. The rest as for the class. Raises SpecError with every fault.
+        """
+        project = _project(source, root=Path(root) if root is not None else None)
+        if servers:
+            added = read_project({"mcpServers": dict(servers)}, root=project.root)
+            project = _with_servers(project, added)
+        return cls(project, **parts)
+
+    async def __aenter__(self) -> Self:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for entry in self.project.servers.values():
+                    if entry.required and not entry.disabled:
+                        tasks.create_task(self._manager.connect(entry.id))
+        except BaseExceptionGroup as group:
+            await self.close()
+            raise group.exceptions[0] from None
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop every server and end the audit segment. Always ends."""
+        try:
+            await self._manager.close_all()
+        finally:
+            self._audit.close()
+
+    @property
+    def ensembles(self) -> tuple[str, ...]:
+        """The names of the project's ensembles, in order."""
+        return self._ensembles.names
+
+    async def run(
+        self,
+        ensemble: EnsembleSource,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        run_timeout: float | None = None,
+        **more: Any,
+    ) -> Run:
+        """Run an ensemble by name, file, mapping or value; inputs as a mapping or by name (labelled ones keep theirs).
+
+        A run that fails is a Run with `success` False. Raises SpecError, InputError or NotFoundError before anything
+        starts. `run_timeout` is seconds for the whole run.
+        """
+        found = self._ensembles.get(ensemble)
+        faults = [
+            fault for fault in check_ensemble(found, self.project, self._ensembles.names) if not fault.warning
+        ]
+        if faults:
+            raise SpecError(faults)
+        deadline = None if run_timeout is None else self._clock.monotonic() + run_timeout
+        return await run_ensemble(
+            found,
+            _labelled({**(inputs or {}), **more}),
+            services=Services(
+                gateway=self._gateway,
+                clock=self._clock,
+                observers=self._observers,
+                ensembles=self._ensembles.get,
+                project=self.project,
+                environ=self._environ,
+                records=FileRecords(self._state / "runs"),
+            ),
+            context=CallContext(principals=(OPERATOR,), deadline=deadline),
+        )
+
+    async def call(
+        self,
+        uri: str | ToolUri,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        call_timeout: float | None = None,
+        **more: Any,
+    ) -> ToolResult:
+        """Call one tool as the operator. A tool's own error is a result; a refusal raises Refused.
+
+        `call_timeout` is seconds; without it the server's entry decides.
+        """
+        address = uri if isinstance(uri, ToolUri) else ToolUri.parse(uri)
+        return await self._call(address, {**(arguments or {}), **more}, call_timeout)
+
+    async def describe(self, uri: str | ToolUri) -> Tool:
+        """One tool's definition. Raises NotFoundError with the nearest names."""
+        address = uri if isinstance(uri, ToolUri) else ToolUri.parse(uri)
+        return await self._gateway.tool(address, CallContext())
+
+    async def connect(self, server: str) -> None:
+        """Connect to a server now instead of at the first call. Raises NotFoundError and ConnectError."""
+        await self._manager.connect(server)
+
+    async def reconnect(self, server: str) -> None:
+        """Close the server's connection; the next call opens a new one."""
+        await self._manager.reconnect(server)
+
+    async def _call(
+        self, uri: ToolUri, arguments: Mapping[str, Any], timeout: float | None = None
+    ) -> ToolResult:
+        call = ToolCall(id=next(self._ids), uri=uri, arguments=_labelled(arguments), timeout=timeout)
+        outcome = await self._gateway.call(call)
+        if isinstance(outcome, Refusal):
+            rule, place = outcome.rule, outcome.place
+            raise Refused(outcome.kind, outcome.reason, rule=rule, place=place, hint=outcome.hint)
+        return outcome
+
+
+def _project(source: Source, *, root: Path | None) -> Project:
+    match source:
+        case Project():
+            return source
+        case None:
+            path = find_project(root or Path.cwd())
+            return load_project(path) if path is not None else read_project({}, root=root or Path.cwd())
+        case str() | Path():
+            path = Path(source)
+            return load_project(path / "luthier.yaml" if path.is_dir() else path)
+        case _:
+            return read_project(source, root=root or Path.cwd())
+
+
+def _with_servers(project: Project, added: Project) -> Project:
+    import msgspec
+
+    return msgspec.structs.replace(project, servers={**project.servers, **added.servers})
+
+
+def _custom(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTool[..., Any]:
+    return function if isinstance(function, CustomTool) else make_tool(function)
+
+
+def _labelled(values: Mapping[str, Any]) -> Labelled[Any]:
+    """Values that users gave, as one: labelled ones keep their labels, the others are the operator's own."""
+    if not any(isinstance(value, Labelled) for value in values.values()):
+        return Labelled(dict(values))
+    return merge(
+        {key: value if isinstance(value, Labelled) else Labelled(value) for key, value in values.items()}
+    )

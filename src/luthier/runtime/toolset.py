@@ -1,0 +1,140 @@
+"""Tools as Python users hold them: names, definitions, and `execute`, each call through the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.errors import LuthierError, MCPToolError, NotFoundError
+from luthier.text import near
+from luthier.tools import Tool
+from luthier.tools.naming import model_name
+from luthier.uri import ToolUri
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from luthier.context import CallContext
+    from luthier.govern import Gateway
+    from luthier.tools import JsonObject, ToolResult
+
+    Call = Callable[[ToolUri, Mapping[str, Any]], Awaitable[ToolResult]]
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """A definition of a server that could not be used, and why."""
+
+    server: str
+    name: str
+    reason: str
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """What was found: tools, definitions passed over, and the servers out of reach with the reason."""
+
+    tools: tuple[Tool, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    failed: dict[str, LuthierError] = {}
+
+
+class BoundTool:
+    """One tool, ready to be executed. `name` is its address."""
+
+    def __init__(self, tool: Tool, call: Call) -> None:
+        self.tool = tool
+        self._call = call
+
+    @property
+    def name(self) -> str:
+        return str(self.tool.uri)
+
+    @property
+    def description(self) -> str:
+        return self.tool.description
+
+    @property
+    def input_schema(self) -> JsonObject:
+        return self.tool.input_schema
+
+    @property
+    def schema(self) -> JsonObject:
+        """What a model is given: `{name, description, input_schema}`, under a name that models can take."""
+        return {
+            "name": model_name(self.tool.uri),
+            "description": self.tool.description,
+            "input_schema": self.tool.input_schema,
+        }
+
+    async def execute(self, **arguments: Any) -> Any:
+        """Call it; its content. Raises MCPToolError on the tool's own error, Refused on a refusal."""
+        result = await self._call(self.tool.uri, arguments)
+        if result.is_error:
+            raise MCPToolError(self.tool.uri.server, self.tool.name, result.content)
+        return result.content
+
+    def __repr__(self) -> str:
+        return f"BoundTool({self.name})"
+
+
+class ToolSet:
+    """The tools that one caller may use. Local tools are known at once, a server's after `await load()`."""
+
+    def __init__(self, gateway: Gateway, call: Call, context: CallContext) -> None:
+        self._gateway = gateway
+        self._call = call
+        self._context = context
+        self._known: dict[ToolUri, BoundTool] = {}
+        self._learn(gateway.local_tools())
+
+    async def load(self, *servers: str) -> Listing:
+        """Ask these servers (none named: all that the caller may reach) for their tools, all at the same time.
+
+        A server out of reach costs itself only: its error stands in the listing. Raises NotFoundError for a server
+        that is not registered.
+        """
+        asked = servers or self._gateway.servers(self._context)
+        answers = await asyncio.gather(*map(self._manifest, asked))
+        tools = list(self._gateway.local_tools()) if not servers else []
+        dropped: list[Dropped] = []
+        failed: dict[str, LuthierError] = {}
+        for server, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, NotFoundError):
+                raise answer
+            if isinstance(answer, LuthierError):
+                failed[server] = answer
+                continue
+            tools += answer.tools
+            dropped += [Dropped(server, one.name, one.reason) for one in answer.dropped]
+        self._learn(tools)
+        return Listing(tuple(tools), tuple(dropped), failed)
+
+    def names(self) -> list[str]:
+        """The addresses of all tools known, in order."""
+        return [str(uri) for uri in sorted(self._known)]
+
+    def list_tools(self) -> list[BoundTool]:
+        """All tools known, in the order of their addresses."""
+        return [self._known[uri] for uri in sorted(self._known)]
+
+    def get(self, uri: str | ToolUri) -> BoundTool:
+        """The tool at that address. Raises NotFoundError with the nearest known, ValueError for no address."""
+        address = uri if isinstance(uri, ToolUri) else ToolUri.parse(uri)
+        if address not in self._known:
+            hint = (
+                f"`await tools.load({address.server!r})` asks the server for its tools."
+                if address.server
+                else ""
+            )
+            raise NotFoundError("known tool", str(address), near=near(str(address), self.names()), hint=hint)
+        return self._known[address]
+
+    async def _manifest(self, server: str) -> Any:
+        try:
+            return await self._gateway.manifest(server, self._context)
+        except LuthierError as error:
+            return error
+
+    def _learn(self, tools: Iterable[Tool]) -> None:
+        self._known.update({tool.uri: BoundTool(tool, self._call) for tool in tools})

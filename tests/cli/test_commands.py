@@ -1,0 +1,255 @@
+"""What each command prints and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+Cli = Callable[..., Result]
+
+
+def test_init_writes_a_project_whose_ensemble_runs(cli: Cli, project: Path) -> None:
+    done = cli("run", "hello", "-i", "name=Ada")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout) == {"greeting": "Hello, Ada", "shouted": "HELLO, ADA!"}
+
+
+def test_init_writes_a_project_whose_test_passes(project: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+def test_init_leaves_files_that_exist_alone(cli: Cli, project: Path) -> None:
+    mine = project / "luthier.yaml"
+    mine.write_text("mcpServers: {}\n")
+    done = cli("init")
+    assert done.exit_code == 2
+    assert "luthier.yaml" in done.stderr
+    assert mine.read_text() == "mcpServers: {}\n"
+
+
+def test_init_makes_the_folder_it_is_given(cli: Cli, folder: Path) -> None:
+    assert cli("init", "deep/down").exit_code == 0
+    assert (folder / "deep" / "down" / ".gitignore").exists()
+    assert cli("--project", "deep/down/luthier.yaml", "check").exit_code == 0
+
+
+def test_progress_goes_to_stderr_and_results_to_stdout(cli: Cli, project: Path) -> None:
+    done = cli("run", "hello")
+    assert "✓ greeting" in done.stderr
+    assert "✓ shout" in done.stderr
+    assert json.loads(done.stdout)["greeting"] == "Hello, world"
+
+
+def test_quiet_shows_no_progress(cli: Cli, project: Path) -> None:
+    assert cli("run", "hello", "--quiet").stderr == ""
+
+
+def test_run_as_json_is_one_document_with_steps_and_label(cli: Cli, project: Path) -> None:
+    document = json.loads(cli("run", "hello", "--json").stdout)
+    assert document["success"] is True
+    assert document["output"]["greeting"] == "Hello, world"
+    assert document["steps"]["greeting"]["attempts"] == 1
+    assert document["label"]["integrity"] == "untrusted"
+    assert [source["server"] for source in document["label"]["sources"]] == ["greeter"]
+
+
+def test_a_run_that_fails_exits_1_and_says_where(cli: Cli, project: Path) -> None:
+    (project / "scripts" / "shout.py").write_text("def run(context):\n    raise RuntimeError('no voice')\n")
+    done = cli("run", "hello")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "shout" in done.stderr
+    assert "no voice" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "hello", "-i", "name"), "write -i key=value"),
+        (("run", "hello", "-i", "name=@nothing.txt"), "nothing.txt"),
+        (("run", "hallo"), "Did you mean hello?"),
+        (("run", "hello", "--inputs", "nothing.json"), "nothing.json"),
+        (("call", "greeter/greet"), "is not a tool address"),
+        (("call", "mcp://greter/greet"), "Did you mean greeter?"),
+        (("call", "mcp://greeter/great"), "Did you mean greet?"),
+        (("call", "mcp://greeter/greet", "--args", "[1]"), "--args is not a JSON object"),
+        (("call", "mcp://greeter/greet", "-a", "name=5"), "/name"),
+        (("call", "mcp://greeter/greet"), "name"),
+        (("servers", "show", "greter"), "Did you mean greeter?"),
+        (("tools", "show", "greet"), "is not a tool address"),
+        (("--project", "nowhere.yaml", "servers", "list"), "nowhere.yaml"),
+    ],
+)
+def test_what_cannot_be_meant_exits_2_and_says_why(
+    cli: Cli, project: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = cli(*words)
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    assert said in done.stderr
+
+
+def test_all_faults_of_the_inputs_are_shown_together(cli: Cli, project: Path) -> None:
+    ensemble = project / "ensembles" / "hello.yaml"
+    ensemble.write_text(
+        ensemble.read_text().replace(
+            "inputs:\n", "inputs:\n  loud: {type: boolean, required: true}\n  times: {type: integer, required: true}\n"
+        )
+    )
+    done = cli("run", "hello", "-i", "times=often")
+    assert done.exit_code == 2
+    assert "loud" in done.stderr
+    assert "times" in done.stderr
+
+
+def test_inputs_are_read_from_a_file_from_stdin_and_from_at_files(cli: Cli, project: Path) -> None:
+    (project / "inputs.json").write_text('{"name": "file"}')
+    (project / "name.txt").write_text("at file")
+    assert "Hello, file" in cli("run", "hello", "--inputs", "inputs.json").stdout
+    assert "Hello, stdin" in cli("run", "hello", "--inputs", "-", stdin="name: stdin\n").stdout
+    assert "Hello, at file" in cli("run", "hello", "-i", "name=@name.txt").stdout
+
+
+def test_a_string_input_stays_text_whatever_it_looks_like(cli: Cli, project: Path) -> None:
+    assert "Hello, 007" in cli("run", "hello", "-i", "name=007").stdout
+
+
+def test_call_prints_text_as_text_and_the_whole_result_as_json(cli: Cli, project: Path) -> None:
+    done = cli("call", "mcp://greeter/greet", "-a", "name=Bo")
+    assert (done.exit_code, done.stdout) == (0, "Hello, Bo\n")
+    document = json.loads(cli("call", "mcp://greeter/greet", "--args", '{"name": "Cy"}', "--json").stdout)
+    assert document["content"] == "Hello, Cy"
+    assert document["isError"] is False
+    assert document["label"]["integrity"] == "untrusted"
+
+
+def serve(project: Path, body: str) -> None:
+    """Let the greeter answer calls with this result expression."""
+    file = project / "servers" / "greeter.py"
+    text = file.read_text()
+    line = next(line for line in text.splitlines() if "Hello, " in line)
+    file.write_text(text.replace(line, f"        return {body}"))
+
+
+def test_a_tools_own_error_is_printed_and_exits_1(cli: Cli, project: Path) -> None:
+    serve(project, "{'content': [{'type': 'text', 'text': 'out of tune'}], 'isError': True}")
+    done = cli("call", "mcp://greeter/greet", "-a", "name=Di")
+    assert (done.exit_code, done.stdout) == (1, "out of tune\n")
+
+
+def test_control_characters_from_a_server_never_reach_the_terminal(cli: Cli, project: Path) -> None:
+    serve(project, "{'content': [{'type': 'text', 'text': 'a\\x1b[2Jb'}]}")
+    assert cli("call", "mcp://greeter/greet", "-a", "name=E").stdout == "a\\x1b[2Jb\n"
+
+
+def test_a_server_that_cannot_start_says_why_and_exits_1(cli: Cli, project: Path) -> None:
+    (project / "servers" / "greeter.py").write_text("import sys; sys.exit('no strings left')")
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("    max_retries: 0\n")
+    done = cli("call", "mcp://greeter/greet", "-a", "name=F")
+    assert done.exit_code == 1
+    assert "no strings left" in done.stderr
+    assert "1" in done.stderr
+
+
+def test_a_caller_that_is_not_listed_is_refused_with_3(cli: Cli, project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("    allowed_agents: []\n")
+    done = cli("run", "hello")
+    assert done.exit_code == 3
+    assert "greeting" in done.stderr
+
+
+def test_servers_list_and_show_hide_literals_and_keep_references(cli: Cli, project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("    env: {TOKEN: hunter2, KEY: '${env.GREETER_KEY}'}\n")
+    listed, shown = cli("servers", "list"), cli("servers", "show", "greeter")
+    assert "greeter\tstdio\tpython servers/greeter.py" in listed.stdout
+    assert "hunter2" not in listed.stdout + shown.stdout
+    assert "${env.GREETER_KEY}" in shown.stdout
+    assert json.loads(cli("servers", "list", "--json").stdout)["servers"][0]["id"] == "greeter"
+    assert json.loads(cli("servers", "show", "greeter", "--json").stdout)["transport"] == "stdio"
+
+
+def test_listing_servers_starts_nothing(cli: Cli, project: Path) -> None:
+    (project / "servers" / "greeter.py").write_text("import pathlib; pathlib.Path('started').touch()")
+    assert cli("servers", "list").exit_code == 0
+    assert cli("servers", "show", "greeter").exit_code == 0
+    assert cli("check").exit_code == 0
+    assert not (project / "started").exists()
+
+
+def test_tools_list_and_show(cli: Cli, project: Path) -> None:
+    assert "mcp://greeter/greet\tGreets somebody." in cli("tools", "list").stdout
+    assert "mcp://greeter/greet" in cli("tools", "list", "greeter").stdout
+    shown = cli("tools", "show", "mcp://greeter/greet")
+    assert "Whom to greet." in shown.stdout
+    document = json.loads(cli("tools", "show", "mcp://greeter/greet", "--json").stdout)
+    assert document["model_name"] == "greeter__greet"
+    assert [tool["uri"] for tool in json.loads(cli("tools", "list", "--json").stdout)["tools"]] == [
+        "builtin://save_to_memory",
+        "mcp://greeter/greet",
+    ]
+
+
+def test_tools_list_shows_what_works_and_reports_what_does_not(cli: Cli, project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("  broken: {command: python, args: [-m, no_such_module], max_retries: 0}\n")
+    done = cli("tools", "list")
+    assert done.exit_code == 0
+    assert "mcp://greeter/greet" in done.stdout
+    assert "no_such_module" in done.stderr
+    assert cli("tools", "list", "broken").exit_code == 1
+
+
+def test_audit_tail_shows_verdict_intent_and_outcome(cli: Cli, project: Path) -> None:
+    cli("call", "mcp://greeter/greet", "-a", "name=G")
+    done = cli("audit", "tail", "-n", "3")
+    assert done.exit_code == 0
+    assert [line.split("\t")[1] for line in done.stdout.splitlines()] == ["verdict", "intent", "outcome"]
+    assert "mcp://greeter/greet" in done.stdout
+    records = json.loads(cli("audit", "tail", "--json").stdout)["records"]
+    assert records[-1]["kind"] == "outcome"
+
+
+def test_audit_tail_reports_a_record_that_was_changed(cli: Cli, project: Path) -> None:
+    cli("call", "mcp://greeter/greet", "-a", "name=H")
+    (segment,) = (project / ".luthier" / "audit").glob("*.jsonl")
+    segment.write_text(segment.read_text().replace("operator", "somebody"))
+    done = cli("audit", "tail")
+    assert done.exit_code == 1
+    assert segment.name in done.stderr
+
+
+def test_check_reports_every_fault_with_its_place_and_exits_2(cli: Cli, project: Path) -> None:
+    ensemble = project / "ensembles" / "hello.yaml"
+    ensemble.write_text(ensemble.read_text().replace("greeter", "greter").replace("${shout.output}", "${shout.output"))
+    done = cli("check")
+    assert done.exit_code == 2
+    assert "hello.yaml:12:" in done.stderr
+    assert "Did you mean greeter" in done.stderr or "greeter" in done.stderr
+    document = json.loads(cli("check", "--json").stdout)
+    assert document["ok"] is False
+    assert {fault["line"] for fault in document["faults"] if not fault["warning"]} == {12, 21}
+
+
+def test_check_of_a_sound_project_says_ok(cli: Cli, project: Path) -> None:
+    assert cli("check").stdout == "ok\n"
+
+
+def test_the_version_is_told(cli: Cli) -> None:
+    assert cli("--version").stdout.startswith("luthier ")
