@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from luthier.errors import ExpressionError
+from luthier.expr.budget import ITEM
 from luthier.expr.values import is_number
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def date(frame: Frame, value: Any, pattern: Any = None) -> str:
         return f"{at.year:04}-{at:%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
     if not isinstance(pattern, str):
         raise ExpressionError("The pattern of `date` must be text, such as '%Y-%m-%d'.")
-    frame.spend(8 * len(pattern))
+    frame.spend(ITEM * len(pattern))
     return _CODE.sub(lambda found: _spelled(found[1], at), pattern)
 
 

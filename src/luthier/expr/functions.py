@@ -9,7 +9,7 @@ from luthier.errors import ExpressionError
 from luthier.expr import arithmetic, dates, lists, texts
 from luthier.expr.function import ANY, LIST, NUMBER, OBJECT, TEXT, Function, whole_number
 from luthier.expr.jsontext import json_text, text_of
-from luthier.expr.numbers import canonical
+from luthier.expr.numbers import Number, canonical
 from luthier.expr.values import kind
 
 if TYPE_CHECKING:
@@ -37,9 +37,8 @@ def _parse(frame: Frame, text: str) -> Any:
         raise ExpressionError("This text is not JSON.") from None
 
 
-def _read_float(numeral: str) -> Any:
-    number = float(numeral)
-    return number if canonical(number) is not None else None
+def _read_float(numeral: str) -> Number | None:
+    return canonical(float(numeral))
 
 
 def _no_constant(name: str) -> Any:

@@ -29,6 +29,7 @@ def text_of(value: Any, frame: Frame) -> str:
 
 def json_text(value: Any, frame: Frame, indent: int = 0) -> str:
     """The value as JSON, compact or indented. Raises ExpressionError for what JSON cannot say."""
+    before = frame.left
     try:
         encoded = msgspec.json.encode(_tidy(value, frame, indent, 0, raw=True))
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold but text can
@@ -37,7 +38,7 @@ def json_text(value: Any, frame: Frame, indent: int = 0) -> str:
         text = json.dumps(tidy, ensure_ascii=False, indent=indent or None, separators=separators)
     else:
         text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
-    frame.spend(len(text))
+    frame.spend(max(0, len(text) - (before - frame.left)))  # what it took so far covers most of its length
     return text
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Limits(msgspec.Struct, frozen=True):
     """The cost of one evaluation: a unit for a character made, 16 for an item, less for what is only read."""
 
-    work: int = 32 * 1024 * 1024
+    work: int = 64 * 1024 * 1024
 
 
 class Scope:

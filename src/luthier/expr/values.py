@@ -14,7 +14,7 @@ from typing import Any
 
 from luthier.errors import ExpressionError
 from luthier.expr.budget import DEPTH, ITEM, READ, Frame
-from luthier.expr.numbers import Number, double, number_text, read_number
+from luthier.expr.numbers import Number, canonical, double, number_text, read_number
 from luthier.tools import Envelope
 
 _KINDS: dict[type, str] = {
@@ -107,9 +107,9 @@ def _item(value: list[Any] | tuple[Any, ...] | str, key: str | int) -> Any:
 
 def as_key(value: Any, frame: Frame) -> str | int:
     """The key that a bare value in brackets stands for."""
-    if type(value) is float and value.is_integer():
-        return int(value)
-    return value if type(value) is int else js_text(value, frame)
+    if type(value) in _NUMBERS and value == (index := canonical(value)) and type(index) is int:
+        return index
+    return js_text(value, frame)
 
 
 def to_number(value: Any, frame: Frame) -> Number:
@@ -121,9 +121,7 @@ def to_number(value: Any, frame: Frame) -> Number:
             return int(value)
         case int() | float():
             return value
-        case str():
-            return read_number(value)
-        case list():
+        case str() | list():
             return read_number(js_text(value, frame))
         case _:
             return math.nan
