@@ -1,5 +1,6 @@
 """The wire: JSON-RPC to MCP servers of every revision, over pipes and in memory."""
 
+from luthier.wire.behaviour import Bytes, Delay, Drop, Fail, Hang, Progress, Result
 from luthier.wire.era import (
     HANDSHAKE_VERSIONS,
     KNOWN_VERSIONS,
@@ -22,12 +23,19 @@ __all__ = [
     "LATEST_HANDSHAKE",
     "LATEST_MODERN",
     "MODERN_VERSIONS",
+    "Bytes",
+    "Delay",
+    "Drop",
     "Era",
+    "Fail",
     "Handlers",
+    "Hang",
     "MemoryServer",
     "MemoryTransport",
     "Outgoing",
+    "Progress",
     "Receiver",
+    "Result",
     "Session",
     "StdioLaunch",
     "StdioTransport",

@@ -59,4 +59,5 @@ def _outside_strings(line: bytes, *, begun: bool) -> tuple[bool, bytes]:
         open_at_end = match[1] != b'"'
         return b""
 
-    return open_at_end, _STRING.sub(blank, line)
+    outside = _STRING.sub(blank, line)
+    return open_at_end, outside

@@ -26,7 +26,7 @@ class LineSplitter:
         self._limit = limit
         self._rest = bytearray()  # of the unfinished line; of its end only, once it is too long
         self._size = 0  # of the unfinished line
-        self._head = b""  # set once it is too long
+        self._head = b""  # of the unfinished line, up to EXCERPT
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
         """The lines that this chunk completes, in their order."""
@@ -52,14 +52,14 @@ class LineSplitter:
     def _keep(self, piece: bytes) -> None:
         self._rest += piece
         self._size += len(piece)
+        self._head += piece[: EXCERPT - len(self._head)]
         if self._size > self._limit:
-            self._head = self._head or bytes(self._rest[:EXCERPT])
             del self._rest[:-EXCERPT]
 
     def _finish(self) -> bytes | Oversized:
         line, head, size = bytes(self._rest), self._head, self._size
         self._rest, self._head, self._size = bytearray(), b"", 0
-        return Oversized(head, line, size) if head else line
+        return Oversized(head, line, size) if size > self._limit else line
 
     def _checked(self, line: bytes | Oversized) -> bytes | Oversized:
         if isinstance(line, Oversized) or len(line) <= self._limit:
