@@ -18,6 +18,7 @@ from luthier.spec.document import Document, Node, Text
 from luthier.spec.scalars import CORE, resolve, tag_of
 from luthier.spec.scanner import ExpressionScanner
 from luthier.spec.syntax import explain
+from luthier.spec.words import quoted
 from luthier.text import escape
 
 if TYPE_CHECKING:
@@ -62,7 +63,11 @@ class Composer:
         for event in events:
             if isinstance(event, ev.DocumentStartEvent):
                 if event.version and tuple(event.version) != (1, 2):
-                    raise self._fatal("only YAML 1.2 is read", event, "remove the %YAML line")
+                    line, column = self._text.at(self._text.text.rfind("%YAML", 0, event.end_mark.index))
+                    fault = Fault(
+                        "only YAML 1.2 is read", self._file, line, column, suggestion="remove this line"
+                    )
+                    raise SpecError([fault])
                 if result is not None:
                     raise self._fatal(
                         "a second document begins here", event, "put each document into a file of its own"
@@ -130,7 +135,9 @@ class Composer:
             elif key in data:
                 first, _ = self._text.at(node.items[key].key_start)
                 self._faults.append(
-                    self._fault(f"the key {key!r} stands here a second time", event, f"first in line {first}")
+                    self._fault(
+                        f"the key {quoted(key)} stands here a second time", event, f"first in line {first}"
+                    )
                 )
             elif key is not None:
                 data[key] = value
@@ -177,7 +184,7 @@ class Composer:
             return text, node
         if event.tag is not None and event.tag != tag_of(value):
             self._faults.append(
-                self._fault(f"the tag {_shown(event.tag)} does not fit {text!r}", event, "remove it")
+                self._fault(f"the tag {_shown(event.tag)} does not fit {quoted(text)}", event, "remove it")
             )
         return value, node
 

@@ -65,7 +65,13 @@ def _declared(reader: Reader, name: str, read: Declarations) -> Input:
     written = reader.raw("default")
     default = placed(reader.sink, written)
     reader.done(dict.fromkeys(("items", "properties"), "only the outermost type is declared"))
-    if default and default.compiled.is_constant and written and written.value is not None:
+    if (
+        default
+        and default.compiled
+        and default.compiled.is_constant
+        and written
+        and written.value is not None
+    ):
         _check_constant(reader.sink, *written, type_, enum)
     _note(read, name, default)
     return Input(
@@ -81,7 +87,10 @@ def _enum(reader: Reader, type_: InputType | None) -> tuple[Any, ...] | None:
     found = reader.take("enum")
     if found is None:
         return None
-    if not isinstance(found.value, list) or not found.value:
+    if found.value == []:
+        reader.sink.add("`enum` is empty", found.path)
+        return None
+    if not isinstance(found.value, list):
         reader.sink.wrong("a list of the values that are allowed", *found)
         return None
     for index, item in enumerate(found.value):
@@ -101,5 +110,5 @@ def _check_constant(
 
 
 def _note(read: Declarations, name: str, default: Placed | None) -> None:
-    if default and not default.compiled.is_constant:
+    if default and default.references:
         read.defaults[name] = default

@@ -123,7 +123,7 @@ class Document:
 
     def expression_fault(self, path: KeyPath, error: ExpressionError) -> Fault:
         """The fault of an expression that cannot be parsed, at its own character."""
-        message, hint = error.message.removesuffix("."), error.hint.removesuffix(".")
+        message, hint = _as_clause(error.message), _as_clause(error.hint)
         if self._text is not None:
             return self.fault_within(message, path, max(0, error.offset), suggestion=hint)
         fault = self.fault(message, path, suggestion=hint)
@@ -158,6 +158,12 @@ class Document:
         if not complete or self._text is None:
             return node.start
         return locate(self._text.text[node.start : node.end], self.get(path), offset) + node.start
+
+
+def _as_clause(sentence: str) -> str:
+    """A sentence as faults are worded: small at its beginning, without its full stop."""
+    small = sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
+    return small.removesuffix(".")
 
 
 def dotted(path: KeyPath) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,24 @@ from luthier.expr.scan import UnclosedError, segments
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from luthier.expr import Reference
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Found, Sink
 
 
 class Placed:
-    """A compiled value and the place where it stands."""
+    """A value and the place where it stands. `compiled` is None where an expression in it cannot be parsed.
 
-    __slots__ = ("compiled", "path", "value")
+    `references` are the names that it uses, those of its good parts where others are faulty.
+    """
 
-    def __init__(self, path: KeyPath, value: Any, compiled: Compiled) -> None:
+    __slots__ = ("compiled", "path", "references", "value")
+
+    def __init__(self, path: KeyPath, value: Any, compiled: Compiled | None) -> None:
         self.path = path
         self.value = value
         self.compiled = compiled
+        self.references = _good_references(value) if compiled is None else compiled.references
 
     def spot(self, name: str, member: str = "") -> tuple[KeyPath, int]:
         """The string that uses a root name, with that member if it can be, and the offset of the name."""
@@ -42,10 +48,13 @@ def placed(sink: Sink, found: Found | None) -> Placed | None:
     """Compile what stands under a key. Every faulty expression becomes a fault with a caret at its column."""
     if found is None:
         return None
-    faults = compile_faults(found.value)
-    for inner, error in faults:
-        sink.faults.append(sink.document.expression_fault((*found.path, *inner), error))
-    return None if faults else Placed(found.path, found.value, compile_value(found.value))
+    path, value = found
+    try:
+        return Placed(path, value, compile_value(value))
+    except ExpressionError:
+        for inner, error in compile_faults(value):
+            sink.faults.append(sink.document.expression_fault((*path, *inner), error))
+        return Placed(path, value, None)
 
 
 def placed_condition(sink: Sink, found: Found | None) -> Placed | None:
@@ -60,7 +69,15 @@ def placed_condition(sink: Sink, found: Found | None) -> Placed | None:
         return Placed(path, value, compile_condition(value))
     except ExpressionError as error:
         sink.faults.append(sink.document.expression_fault(path, error))
-        return None
+        return Placed(path, value, None)
+
+
+def _good_references(value: Any) -> frozenset[Reference]:
+    found: frozenset[Reference] = frozenset()
+    for _, text in _strings((), value):
+        with contextlib.suppress(ExpressionError):
+            found |= compile_value(text).references
+    return found
 
 
 def _strings(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, str]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CONTROL = ("branch", "foreach", "try", "switch", "while", "map-reduce", "mapReduce", "map_reduce")
 _ONLY = "this version has sequence and parallel"
+_KINDS = ("parallel", *CONTROL)
 _WAITS = ("all", "any", "first")
 
 
@@ -57,6 +58,10 @@ class FlowReader:
             self._sink.add(
                 f"the control step {quoted(control)} is not in this version yet", at, suggestion=_ONLY
             )
+            return None
+        if control not in (None, "agent", "step"):
+            message = f"there is no control step {quoted(str(control))}"
+            self._sink.add(message, (*path, "type"), suggestion=meant(str(control), _KINDS, otherwise=_ONLY))
             return None
         name = reader.text("agent", required=True)
         return self._step((*path, "agent"), name, reader, named=True) if name is not None else None

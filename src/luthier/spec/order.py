@@ -43,10 +43,13 @@ class Mention(NamedTuple):
 
 
 class Names:
-    """The names of one ensemble. `steps` may be named; `idle` ones are defined but not in the flow."""
+    """The names of one ensemble. `steps` may be named.
+
+    `idle` are steps that are not in the flow under their own name, with the names that they have there.
+    """
 
     def __init__(
-        self, sink: Sink, steps: Collection[str], inputs: Collection[str], idle: Collection[str] = ()
+        self, sink: Sink, steps: Collection[str], inputs: Collection[str], idle: Mapping[str, list[str]]
     ) -> None:
         self.sink = sink
         self.steps = steps
@@ -71,7 +74,7 @@ class Names:
         """The steps that one compiled value names."""
         self._check_inputs(use)
         self._note_env(use)
-        for root in sorted({reference.root for reference in use.compiled.references} - SCOPE):
+        for root in sorted({reference.root for reference in use.references} - SCOPE):
             mention = Mention(root, use, use.path)
             if root == owner:
                 mention.tell(self.sink, f"step {quoted(owner)} names itself")
@@ -82,7 +85,7 @@ class Names:
 
     def _only_inputs(self, use: Placed) -> None:
         """A value that is made before anything runs may name nothing else."""
-        for root in sorted({reference.root for reference in use.compiled.references} - {"input"}):
+        for root in sorted({reference.root for reference in use.references} - {"input"}):
             message = f"a default may name only `input`, not {quoted(root)}"
             Mention(root, use, use.path).tell(self.sink, message)
 
@@ -93,7 +96,7 @@ class Names:
             self._only_inputs(use)
             edges[name] = {
                 str(reference.path[0]): Mention("input", use, use.path)
-                for reference in use.compiled.references
+                for reference in use.references
                 if reference.root == "input" and reference.path
             }
         for circle in islice(circles(edges), _MOST_CIRCLES):
@@ -101,7 +104,7 @@ class Names:
             edges[circle[0]][circle[1]].tell(self.sink, message, member=circle[1])
 
     def _check_inputs(self, use: Placed) -> None:
-        members = {ref.path[0] for ref in use.compiled.references if ref.root == "input" and ref.path}
+        members = {ref.path[0] for ref in use.references if ref.root == "input" and ref.path}
         for member in sorted(member for member in members if isinstance(member, str)):
             if member not in self._inputs:
                 message, suggestion = (
@@ -114,7 +117,7 @@ class Names:
 
     def _note_env(self, use: Placed) -> None:
         """Whether a name may be read is for the project to say."""
-        read = {str(ref.path[0]) for ref in use.compiled.references if ref.root == "env" and ref.path}
+        read = {str(ref.path[0]) for ref in use.references if ref.root == "env" and ref.path}
         for name in sorted(read - self.reads_env.keys()):
             path, offset = use.spot("env", name)
             message = f"the environment variable {quoted(name)} is not exposed to ensembles"
@@ -123,7 +126,8 @@ class Names:
 
     def _absent(self, name: str) -> str:
         if name in self._idle:
-            return f"step {quoted(name)} is not in the flow under this name"
+            others = " or ".join(map(quoted, self._idle[name]))
+            return f"step {quoted(name)} is not in the flow" + (f", only as {others}" if others else "")
         if name in LOOP_NAMES:
             return f"{quoted(name)} is known only inside loops, and this version has none"
         return f"there is no step {quoted(name)}"

@@ -137,7 +137,7 @@ def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
     items = flow.items(*found)
     used = {place.step for place in flow.places.values()}
     for draft in drafts:
-        if draft.name and draft.name not in used:
+        if items and draft.name and draft.name not in used:
             message = f"step {quoted(draft.name)} is not in the flow: it never runs"
             reader.sink.add(message, (*draft.path, "name"), warning=True)
     return _Flow(items, flow.places)
@@ -156,7 +156,13 @@ def _check_names(
 ) -> dict[str, Fault]:
     defined = [draft.name for draft in drafts if draft.name]
     named = list(flow.places) if flow else defined
-    names = Names(sink, named, declared.inputs, [name for name in defined if name not in named])
+    places = flow.places.items() if flow else ()
+    idle = {
+        name: [other for other, place in places if place.step == name]
+        for name in defined
+        if name not in named
+    }
+    names = Names(sink, named, declared.inputs, idle)
     names.defaults(declared.defaults)
     if flow:
         check_written(names, flow.items, flow.places)

@@ -113,7 +113,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
 
 def _read_servers(reader: Reader) -> dict[str, ServerEntry]:
     """`mcpServers:`, `servers:` or `mcp: {servers: …}`; one of them."""
-    found = reader.take("mcp_servers", "servers")
+    found = reader.take("mcpServers", "mcp_servers", "servers")
     inner = reader.inner("mcp")
     nested = inner.take("servers") if inner else None
     if inner:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from luthier.spec.words import kind, listed, meant, quoted, wrong_type
+from luthier.spec.words import WHOLE, kind, listed, meant, quoted, wrong_type
 from luthier.text import near
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Reader:
             self.sink.wrong("text", *found)
             return None
         if required and not found.value.strip():
-            self.sink.add(f"{quoted(names[0])} is empty", found.path)
+            self.sink.add(f"{quoted(_last(found.path))} is empty", found.path)
             return None
         return found.value
 
@@ -147,7 +147,7 @@ class Reader:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
-            self.sink.wrong("a whole number", *found)
+            self.sink.wrong(WHOLE, *found)
             return None
         if value < low or (high is not None and value > high):
             bounds = f"at least {low}" if high is None else f"from {low} to {high}"
@@ -221,9 +221,10 @@ class Reader:
 
     def _near(self, key: str) -> str:
         """The known keys that are most like it, each in one spelling; all of them where none is."""
-        found = {self._known[spelling]: spelling for spelling in reversed(near(key, self._known))}
+        found = dict.fromkeys(self._known[spelling] for spelling in near(key, self._known))
         if found:
-            return f"did you mean {' or '.join(reversed(found.values()))}?"
+            spelled = found if key.islower() else map(camel, found)
+            return f"did you mean {' or '.join(spelled)}?"
         return f"known here: {listed(dict.fromkeys(self._known.values()))}"
 
 

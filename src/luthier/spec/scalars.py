@@ -29,15 +29,17 @@ def resolve(text: str) -> str | float | bool | None:
     found = _NUMBER.fullmatch(text)
     if found is None:
         return text
-    if len(text) > _MAX_DIGITS or found["other"]:
-        raise ValueError(f"{text[:40]} is not a number that JSON has")
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"a number cannot have more than {_MAX_DIGITS} digits")
+    if found["other"]:
+        raise ValueError(f"{text} is not a number that JSON has")
     if found["int"]:
         return int(text)
     if found["octal"] or found["hex"]:
         return int(text, 0)
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is larger than any number here")
+        raise ValueError(f"{text} is larger than any number here")
     return number
 
 

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from luthier.text import one_line
+from luthier.spec.words import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 FOLDER = "scripts"
 
 _SCHEME = "script://"
-_SHOWN = 60
 _VERSION = re.compile(r"@[^/@]*$")
 
 
@@ -27,16 +26,16 @@ def script_path(written: str) -> str:
     """
     text = written.strip().removeprefix("./")
     name = _VERSION.sub("", text.removeprefix(_SCHEME)).removeprefix(f"{FOLDER}/")
-    shown = one_line(written, _SHOWN)
+    shown = quoted(written)
     if "\n" in text or "(" in text:
         raise ValueError("`script` names a file; inline code is not run: write it into a file under scripts/")
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.name or "\\" in name or "\0" in name:
-        raise ValueError(f"{shown!r} does not lie below scripts/")
+        raise ValueError(f"{shown} does not lie below scripts/")
     if not text.startswith((_SCHEME, f"{FOLDER}/")):
-        raise ValueError(f"{shown!r} does not lie below scripts/: write scripts/{name}")
+        raise ValueError(f"{shown} does not lie below scripts/: write scripts/{name}")
     if path.suffix in (".ts", ".js", ".mjs"):
-        raise ValueError(f"{shown!r} is not Python: scripts are written in Python")
+        raise ValueError(f"{shown} is not Python: scripts are written in Python")
     return f"{FOLDER}/{path if path.suffix == '.py' else f'{path}.py'}"
 
 

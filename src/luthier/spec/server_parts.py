@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from luthier.spec.reader import Reader
 
 _SANDBOX_MODES = ("off", "auto", "required")
-_SWITCH = {"on": "on", "off": "off"}
 _CREDENTIALS = ("client_id", "client_secret", "token_url")
 
 
@@ -72,8 +71,10 @@ def read_breaker(reader: Reader) -> Breaker | None:
     found = reader.take("breaker")
     if found is None:
         return None
-    if isinstance(found.value, bool) or found.value in _SWITCH:
-        return Breaker(enabled=found.value in (True, "on"))
+    if isinstance(found.value, bool):
+        return Breaker(enabled=found.value)
+    if found.value in ("on", "off"):
+        return Breaker(enabled=found.value == "on")
     inner = reader.inner("breaker")
     if inner is None:
         return None

@@ -94,16 +94,17 @@ def _lifted(reader: Reader) -> Reader:
 
 def _read_id(reader: Reader, key: str) -> str | None:
     """The key of a mapping; in a list `id`, else `name`."""
-    written = reader.text("id")
-    if not key:
-        key = written or (reader.text("name", required=True) or "")
-        at = reader.places.get("id") or reader.places.get("name") or reader.path
-    else:
-        at = reader.path
+    written, name, at = reader.text("id"), reader.text("name"), reader.path
+    if key:
         if written is not None and written != key:
             message = f"`id` says {quoted(written)}, and the entry stands under {quoted(key)}"
             reader.sink.add(message, reader.at("id"), suggestion="leave it out")
+    else:
+        key = written or name or ""
+        at = reader.places.get("id") or reader.places.get("name") or reader.path
     if not key:
+        if not {"id", "name"} & reader.places.keys():
+            reader.sink.add("`id` is missing", reader.path)
         return None
     if not SERVER_ID.fullmatch(key):
         message = f"{quoted(key)} cannot be a server's id"
@@ -141,8 +142,7 @@ def _read_server(reader: Reader, id_: str) -> ServerEntry | None:
         "required": reader.flag("required"),
         "sandbox": read_sandbox(reader),
         "trust": read_trust(reader),
-        "protocol": reader.choice({"auto": "", **{revision: revision for revision in REVISIONS}}, "protocol")
-        or None,
+        "protocol": _read_protocol(reader),
     }
     _check_fit(reader, fields["transport"])
     reader.done(_HINTS)
@@ -184,6 +184,11 @@ def _is_web(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+
+
+def _read_protocol(reader: Reader) -> str | None:
+    revision = reader.choice(("auto", *REVISIONS), "protocol")
+    return None if revision == "auto" else revision
 
 
 def _read_times(reader: Reader) -> dict[str, float | None]:

@@ -83,8 +83,10 @@ def read_common(reader: Reader, uses: Uses) -> dict[str, Any]:
     condition = placed_condition(reader.sink, reader.take("condition", "when"))
     uses.expressions |= {key: use for key, use in (("inputs", inputs), ("condition", condition)) if use}
     if depends_on := reader.take("depends_on"):
-        names = reader.sink.texts(*depends_on, "a list of step names") or ()
-        uses.depends_on = [((*depends_on.path, index), name) for index, name in enumerate(names)]
+        path, value = depends_on
+        reader.sink.texts(path, value, "a list of step names")
+        names = enumerate(value if isinstance(value, list) else ())
+        uses.depends_on = [((*path, index), name) for index, name in names if isinstance(name, str)]
     return {
         "inputs": inputs.compiled if inputs else None,
         "condition": condition.compiled if condition else None,
@@ -138,5 +140,5 @@ def _check_arguments(sink: Sink, step: Step, draft: Draft) -> None:
     inputs = draft.uses.expressions.get("inputs")
     if inputs is None or step.operation not in ("tools", "ensemble"):
         return
-    if inputs.compiled.is_constant and not isinstance(inputs.value, dict):
+    if inputs.compiled and inputs.compiled.is_constant and not isinstance(inputs.value, dict):
         sink.wrong("a mapping", inputs.path, inputs.value)

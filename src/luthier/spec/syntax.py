@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 _QUOTE = "put the text into quotes"
 _QUOTE_EXPRESSION = 'put the expression into quotes: "${…}"'
 _INDENT = "line it up with its neighbours"
+_UNCLOSED = "a quote is never closed"
+_NO_KEY = "this is neither a `key: value` nor a list item"
+_TOLD_AT_THEIR_START = (_UNCLOSED, _NO_KEY)
 
 # What ruamel says → what we say, what helps. The first pattern that is found in its problem wins.
 _RULES = [
     (r"mapping values are not allowed", "a `: ` cannot stand here", _QUOTE),
     (r"found character '\\t'", "a tab cannot indent YAML", "use spaces"),
     (r"found character '(.+)' that cannot", r"a text cannot begin with \1", _QUOTE),
-    (r"unexpected end of stream", "a quote is never closed", "close it"),
-    (r"unexpected document separator", "a quote is never closed", "close it"),
-    (r"could not find expected ':'", "this is neither a `key: value` nor a list item", _INDENT),
+    (r"unexpected (end of stream|document separator)", _UNCLOSED, "close it"),
+    (r"could not find expected ':'", _NO_KEY, _INDENT),
     (r"expected <block end>, but found", "this does not fit what stands above it", f"{_INDENT}, or {_QUOTE}"),
     (r"expected ',' or '([\]}])'", r"a `,` or `\1` is missing", f"{_QUOTE} where it holds braces or commas"),
     (r"(block sequence|sequence) entries", "a list item cannot begin here", "put it on a line of its own"),
@@ -40,15 +42,15 @@ _RULES = [
 def explain(error: MarkedYAMLError, file: str, text: Text) -> Fault:
     """The fault of a text that is not YAML. The line itself is not shown: it may hold a secret."""
     mark = error.problem_mark or error.context_mark
-    line, column = text.at(mark.index if mark else 0)
     problem = str(error.problem or error.context or "")
     message, suggestion = f"this is not YAML: {escape(problem)}", _QUOTE
     for pattern, plain, help_ in _RULES:
         if found := re.search(pattern, problem):
             message, suggestion = escape(found.expand(plain)), help_
             break
-    if message == "a quote is never closed" and error.context_mark:
-        line, column = text.at(error.context_mark.index)
+    if message in _TOLD_AT_THEIR_START and error.context_mark:
+        mark = error.context_mark
+    line, column = text.at(mark.index if mark else 0)
     written = text.line(line)
     if "${" in written or "{{" in written:
         suggestion = _QUOTE_EXPRESSION

@@ -76,10 +76,10 @@ def _compiled(reader: Reader, draft: Draft, name: str) -> Compiled | None:
     found = placed(reader.sink, reader.raw(name))
     if found is None:
         return None
+    draft.uses.expressions[f"config.{name}"] = found
     if name == "defaults" and not isinstance(found.value, dict):
         reader.sink.wrong("a mapping", found.path, found.value)
         return None
-    draft.uses.expressions[f"config.{name}"] = found
     return found.compiled
 
 

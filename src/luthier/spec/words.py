@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SHOWN = 60
+WHOLE = "a whole number"
 
 
 def kind(value: Any) -> str:
@@ -48,7 +49,8 @@ def meant(name: str, candidates: Iterable[str], *, otherwise: str = "") -> str:
 
 def wrong_type(key: str, expected: str, value: Any) -> tuple[str, str]:
     """The message and the suggestion for a value of the wrong type."""
-    message = f"{quoted(key)} must be {expected}, not {kind(value)}"
+    what = str(value) if expected == WHOLE and isinstance(value, float) else kind(value)
+    message = f"{quoted(key)} must be {expected}, not {what}"
     if isinstance(value, str) and ("${" in value or "{{" in value):
         return message, "an expression is not read here"
     if expected == "text" and isinstance(value, (bool, int, float)):
