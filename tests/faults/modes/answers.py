@@ -106,7 +106,7 @@ def mixed_blocks(peer: Peer) -> None:
 
 @mode
 def outputs(peer: Peer) -> None:
-    """Tools whose structured results break the promise of an output schema, or were never promised."""
+    """Tools whose structured results break the promise of a schema, or were never promised."""
     peer.tool("missing", always(text("the answer")), outputSchema=NUMBER)
     peer.tool("mismatch", always(text("the answer", structuredContent={"n": "four"})), outputSchema=NUMBER)
     peer.tool("fits", always(text("the answer", structuredContent={"n": 4})), outputSchema=NUMBER)
@@ -117,7 +117,7 @@ def outputs(peer: Peer) -> None:
 
 @mode
 def odd_results(peer: Peer) -> None:
-    """Results with parts missing or null, with numbers that are none, too long ones, and no end of brackets."""
+    """Results with parts missing or null, with numbers that are none, and no end of brackets."""
     for name, result in ODD.items():
         peer.tool(name, always(result))
     for name, value in {

@@ -1,0 +1,7 @@
+"""Lets pytest explain the asserts of the modules in which rows are judged."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.register_assert_rewrite("tests.faults.bench", "tests.faults.rows")
