@@ -1,4 +1,4 @@
-"""The address of a tool: `mcp://server/tool`, `builtin://name` or `custom://name`; parsed, printed, matched, ordered."""
+"""The address of a tool: `mcp://server/tool`, `builtin://name`, `custom://name`; read, printed, matched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 SERVER_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What a server's id may look like."""
 
-# Tool names are the server's own and may hold anything; these print as they are, everything else percent-encoded.
+# Tool names are the server's own and may hold anything. These print as they are, all else is percent-encoded.
 _PLAIN = "/:@!$&'()*+,;=._~-"
 
 
@@ -44,29 +44,44 @@ class ToolUri(msgspec.Struct, frozen=True, order=True):
         """Read an address back. Raises ValueError that says what is wrong with it."""
         scheme, separator, rest = text.partition("://")
         if not separator or scheme not in SCHEMES:
-            message = f"{text!r} is not a tool address: write mcp://server/tool, builtin://name or custom://name"
-            raise ValueError(message)
+            raise ValueError(
+                f"{text!r} is not a tool address: write mcp://server/tool, builtin://name or custom://name"
+            )
         if scheme != "mcp":
             if not rest:
-                message = f"{text!r} names no tool: write {scheme}://name"
-                raise ValueError(message)
-            return cls(cast("Scheme", scheme), "", unquote(rest))
+                raise ValueError(f"{text!r} names no tool: write {scheme}://name")
+            return cls(cast("Scheme", scheme), "", _unquoted(rest))
         server, slash, name = rest.partition("/")
         if not SERVER_ID.fullmatch(server):
-            message = f"{text!r}: {server!r} is not a server id (letters, digits, _ and -, at most 64)"
-            raise ValueError(message)
+            raise ValueError(
+                f"{text!r}: {server!r} is not a server id (letters, digits, _ and -, at most 64)"
+            )
         if not slash or not name:
-            message = f"{text!r} names no tool: write mcp://{server}/tool"
-            raise ValueError(message)
-        return cls("mcp", server, unquote(name))
+            raise ValueError(f"{text!r} names no tool: write mcp://{server}/tool")
+        return cls("mcp", server, _unquoted(name))
 
     def __str__(self) -> str:
-        name = quote(self.name, safe=_PLAIN)
-        return f"mcp://{self.server}/{name}" if self.scheme == "mcp" else f"{self.scheme}://{name}"
+        return _printed(self)
 
     def matches(self, pattern: str) -> bool:
-        """Whether a pattern (`mcp://git/*`, `*`, `builtin://http`) covers this address; `*` crosses slashes."""
+        """Whether a pattern (`mcp://git/*`, `*`, `builtin://http`) covers this address as it is printed.
+
+        `*` stands for anything, slashes too, `?` for one character, `[ab]` for either; case matters.
+        """
         return bool(_compiled(pattern).match(str(self)))
+
+
+@lru_cache(maxsize=4096)  # printed several times for each call, in records and events
+def _printed(uri: ToolUri) -> str:
+    name = quote(uri.name, safe=_PLAIN, errors="surrogatepass")  # JSON text may hold lone surrogates
+    return f"mcp://{uri.server}/{name}" if uri.scheme == "mcp" else f"{uri.scheme}://{name}"
+
+
+def _unquoted(name: str) -> str:
+    try:
+        return unquote(name, errors="surrogatepass")
+    except UnicodeDecodeError:
+        raise ValueError(f"{name!r} has a percent-encoding that is not UTF-8") from None
 
 
 @lru_cache(maxsize=1024)

@@ -169,41 +169,35 @@ class ConnectionManager:
         except ConnectionLostError as error:
             if error.sent:
                 raise
-            reply = await self._send(
-                server, link, call, deadline
-            )  # the connection ended before it took the call
+            # The connection had ended before it took the call: once more, on another.
+            reply = await self._send(server, link, call, deadline)
         if tool.output_schema is None:
             return reply
         return checked(reply, tool, self._outputs.output(tool))
 
     async def _send(self, server: _Server, link: _Link, call: ToolCall, deadline: float | None) -> Reply:
-        session = await self._session(link, call.uri, deadline)
-        soft = deadline if call.timeout is not None else self._clock.monotonic() + server.timeout
-        longest = None if call.timeout is not None else self._clock.monotonic() + server.timeout_max
-        soft, longest = _earlier(soft, deadline), _earlier(longest, deadline)
-        limiter = server.limiter
-        if limiter.limit is None:
-            return await self._ask(session, call, soft, longest)
-        await self._by(soft, limiter.acquire(), call.uri, "waiting for its turn")
-        try:
-            session = await self._session(link, call.uri, soft)  # the one before may have ended meanwhile
-            return await self._ask(session, call, soft, longest)
-        finally:
-            limiter.release()
-
-    async def _ask(
-        self, session: Session, call: ToolCall, soft: float | None, longest: float | None
-    ) -> Reply:
+        session = link.connection.live or await self._session(link, call.uri, deadline)
         now = self._clock.monotonic()
-        if soft is not None and soft <= now:
-            raise _too_late(call.uri, "before it was sent")
-        return await session.call_tool(
-            call.uri.name,
-            call.arguments.value,
-            timeout=None if soft is None else soft - now,
-            timeout_max=None if longest is None else longest - now,
-            on_progress=partial(self._progressed, call),
-        )
+        soft, longest = _limits(server, call, now, deadline)
+        limited = server.limiter.limit is not None
+        if limited:
+            await self._by(soft, server.limiter.acquire(), call.uri, "waiting for its turn")
+        try:
+            if limited:
+                session = await self._session(link, call.uri, soft)  # the one before may have ended meanwhile
+                now = self._clock.monotonic()
+            if soft <= now:
+                raise _too_late(call.uri, "before it was sent")
+            return await session.call_tool(
+                call.uri.name,
+                call.arguments.value,
+                timeout=soft - now,
+                timeout_max=None if longest is None else longest - now,
+                on_progress=partial(self._progressed, call),
+            )
+        finally:
+            if limited:
+                server.limiter.release()
 
     async def _session(self, link: _Link, uri: ToolUri, deadline: float | None) -> Session:
         live = link.connection.live
@@ -369,6 +363,16 @@ class ConnectionManager:
 def _owner(entry: ServerEntry, context: CallContext | None) -> str:
     """Whose credentials a connection uses: everybody shares the entry's, unless it says otherwise."""
     return "" if entry.share or context is None else context.principal
+
+
+def _limits(
+    server: _Server, call: ToolCall, now: float, deadline: float | None
+) -> tuple[float, float | None]:
+    """When a call's time is up, and until when progress may put that off (None: not at all)."""
+    if call.timeout is not None and deadline is not None:
+        return deadline, None
+    soft, longest = now + server.timeout, now + server.timeout_max
+    return (soft, longest) if deadline is None else (min(soft, deadline), min(longest, deadline))
 
 
 def _earlier(one: float | None, other: float | None) -> float | None:

@@ -53,6 +53,8 @@ class FileAudit:
         self.path: Path | None = None
 
     def write(self, record: Record) -> None:
+        if self._broken:
+            raise self._error()
         if self._file < 0:
             self._begin()
         self._append(record)
@@ -64,7 +66,6 @@ class FileAudit:
         self._broken = self._broken or "it is closed"
 
     def _begin(self) -> None:
-        self._check()
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             before = tuple(
@@ -76,8 +77,14 @@ class FileAudit:
         self._append(SegmentOpened(version=VERSION, luthier=__version__, pid=os.getpid(), before=before))
 
     def _append(self, record: Record) -> None:
-        self._check()
-        line, digest = write_line(record, self._seq, self._now(), self._prev)
+        now = self._clock.now()
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        at = f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
+        line, self._prev = write_line(record, self._seq, at, self._prev)
+        self._seq += 1
         try:
             written = os.write(self._file, line)
             if self._fsync:
@@ -86,20 +93,6 @@ class FileAudit:
             raise self._break(str(error)) from error
         if written != len(line):
             raise self._break("the disk took only a part of a line")
-        self._seq += 1
-        self._prev = digest
-
-    def _now(self) -> str:
-        now = self._clock.now()
-        second = int(now)
-        if second != self._second:
-            self._second = second
-            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
-
-    def _check(self) -> None:
-        if self._broken:
-            raise self._error()
 
     def _break(self, why: str) -> AuditError:
         self._broken = why

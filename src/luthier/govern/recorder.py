@@ -163,7 +163,7 @@ class Recorder:
     ) -> None:
         digest, size, label = "", 0, None
         if isinstance(result, ToolResult):
-            outcome = "error" if result.is_error else outcome
+            outcome = "error" if result.reply.is_error else outcome
             digest, size = _reply_digest(result.reply)
             label = _tag(result.label)
         elif result is not None:
@@ -190,18 +190,20 @@ class Recorder:
 
 def _names(arguments: Any) -> tuple[str, ...]:
     names = tuple(arguments) if isinstance(arguments, dict) else ()
+    if len(names) <= _NAMES and max(map(len, names), default=0) <= _LONGEST_NAME:
+        return names
     return tuple(name[:_LONGEST_NAME] for name in names[:_NAMES])
 
 
 def _tag(label: Label) -> Tag | None:
     if label is TRUSTED:
         return None
-    named = tuple(f"{source.server}/{source.tool}#{source.call_id}" for source in label.sources)
+    named = [f"{source.server}/{source.tool}#{source.call_id}" for source in label.sources]
     if len(named) > 1:
-        named = tuple(sorted(named))
+        named.sort()
     if len(named) > _SOURCES:
-        named = (*named[:_SOURCES], f"and {len(named) - _SOURCES} more")
-    return Tag(_INTEGRITY[label.integrity], _CONFIDENTIALITY[label.confidentiality], named)
+        named[_SOURCES:] = [f"and {len(named) - _SOURCES} more"]
+    return Tag(_INTEGRITY[label.integrity], _CONFIDENTIALITY[label.confidentiality], tuple(named))
 
 
 def _reply_digest(reply: Reply) -> tuple[str, int]:

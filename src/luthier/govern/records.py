@@ -99,20 +99,16 @@ class Outcome(_Record, frozen=True, tag="outcome"):
 
 Record = SegmentOpened | Verdict | Intent | Outcome
 
-_ENCODER = msgspec.json.Encoder()
+_encode = msgspec.json.Encoder().encode
+_sha256 = hashlib.sha256
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
 def write_line(record: Record, seq: int, at: str, prev: str) -> tuple[bytes, str]:
     """The line of a record, with its newline, and its hash."""
-    body = b'{"seq":%d,"at":"%s","prev":"%s",%s' % (
-        seq,
-        at.encode(),
-        prev.encode(),
-        _ENCODER.encode(record)[1:],
-    )
-    digest = hashlib.sha256(body).hexdigest()
-    return b'%s,"hash":"%s"}\n' % (body[:-1], digest.encode()), digest
+    body = f'{{"seq":{seq},"at":"{at}","prev":"{prev}",'.encode() + _encode(record)[1:]
+    digest = _sha256(body).hexdigest()
+    return body[:-1] + f',"hash":"{digest}"}}\n'.encode(), digest
 
 
 def read_line(line: bytes) -> Record:
@@ -121,7 +117,7 @@ def read_line(line: bytes) -> Record:
     if not tail.startswith(_HASH):
         raise ValueError("it is not a record")
     record = _decoded(line)
-    if hashlib.sha256(head + b"}").hexdigest() != record.hash:
+    if _sha256(head + b"}").hexdigest() != record.hash:
         raise ValueError("it was changed: it does not have the hash that it names")
     return record
 
