@@ -66,7 +66,10 @@ class FakeClock:
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
         timer = _FakeTimer(callback)
-        heapq.heappush(self._timers, (self._elapsed + max(seconds, 0.0), next(self._order), timer))
+        if seconds > 0:
+            heapq.heappush(self._timers, (self._elapsed + seconds, next(self._order), timer))
+        else:  # due already, so it waits for no test
+            asyncio.get_running_loop().call_soon(timer.fire)
         return timer
 
     @property
@@ -81,14 +84,14 @@ class FakeClock:
 
     async def advance(self, seconds: float) -> None:
         """Move time on, running what falls due in order and letting the loop settle in between."""
+        if seconds < 0:
+            raise ValueError("time does not go back")
         await settle()
         target = self._elapsed + seconds
         while self._timers and self._timers[0][0] <= target:
             at, _, timer = heapq.heappop(self._timers)
             self._elapsed = max(self._elapsed, at)
-            if timer.callback is not None:
-                callback, timer.callback = timer.callback, None
-                callback()
+            if timer.fire():
                 await settle()
         self._elapsed = target
         await settle()
@@ -102,6 +105,13 @@ class _FakeTimer:
 
     def cancel(self) -> None:
         self.callback = None
+
+    def fire(self) -> bool:
+        """Whether there was still something to call."""
+        callback, self.callback = self.callback, None
+        if callback is not None:
+            callback()
+        return callback is not None
 
 
 async def settle(turns: int = 20) -> None:
@@ -129,6 +139,7 @@ class Deadline:
     """`async with Deadline(clock, seconds):` cancels the body when time is up and raises TimeoutError.
 
     None is no limit. `expired` tells afterwards whether it fired. A cancellation from outside stays one.
+    For one use, inside a task.
     """
 
     def __init__(self, clock: Clock, seconds: float | None) -> None:
@@ -140,10 +151,11 @@ class Deadline:
         self.expired = False
 
     async def __aenter__(self) -> Self:
+        if self._task is not None:
+            raise RuntimeError("a Deadline can be entered once")
         self._task = asyncio.current_task()
         if self._task is None:
-            message = "Deadline works inside a task only"
-            raise RuntimeError(message)
+            raise RuntimeError("a Deadline works inside a task only")
         self._cancelling = self._task.cancelling()
         if self._seconds is not None:
             self._timer = self._clock.call_later(self._seconds, self._expire)

@@ -13,7 +13,7 @@ OPERATOR = "operator"
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
-    """`principals` runs from the outermost caller to the innermost; `deadline` is on the clock's monotonic time."""
+    """`principals` runs from the outermost caller to the innermost; `deadline` is in monotonic seconds."""
 
     principals: tuple[str, ...] = (OPERATOR,)
     run: str = ""

@@ -1,7 +1,7 @@
-"""The exception tree of Luthier: faults of the wire, of files and of ourselves, each with facts and a next step.
+"""The exception tree of Luthier: faults of the wire, of files and of ourselves, with facts and a next step.
 
-A tool's own error (`is_error`) is a result and a refusal is a decision; neither is raised inside the house. They
-become exceptions (`MCPToolError`, `Refused`) only at the faces that Python users hold.
+A tool's own error (`is_error`) is a result and a refusal is a decision; neither is raised inside the house.
+They become exceptions (`MCPToolError`, `Refused`) only at the faces that Python users hold.
 
     LuthierError
     ├── SpecError              a file has faults; all of them at once
@@ -24,8 +24,8 @@ become exceptions (`MCPToolError`, `Refused`) only at the faces that Python user
         ├── ProtocolError      the peer broke the protocol, or answered with a JSON-RPC error
         └── MessageTooLargeError  a message exceeds max_message_bytes
 
-`kind` is the word that a step's `error.kind` shows: connect, timeout, unknown, arguments, denied, approval, protocol,
-code, condition, model or dependency.
+`kind` is the word that a step's `error.kind` shows: connect, timeout, unknown, arguments, denied, approval,
+protocol, code, condition, model or dependency.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class LuthierError(Exception):
-    """The root. `message` says what happened and where; `hint` says what to do next (empty if nothing helps)."""
+    """The root. `message` says what happened and where; `hint` what to do next, empty if nothing helps."""
 
     kind: ClassVar[str] = "code"
 
@@ -54,10 +54,20 @@ class LuthierError(Exception):
         """The facts beyond kind and message, as JSON values: what a step's `error` shows besides them."""
         return {}
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _copied, (type(self), self.args), self.__dict__
+
+
+def _copied(cls: type[LuthierError], args: tuple[object, ...]) -> LuthierError:
+    # Past the constructor: those of the tree ask for more than the message that `args` holds.
+    error = cls.__new__(cls)
+    error.args = args
+    return error
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault in a file or an input. Lines and columns count from 1; 0 means that the place is not known."""
+    """One fault in a file or an input. Lines and columns count from 1; 0 means that the place is unknown."""
 
     message: str
     file: str = ""
@@ -118,9 +128,11 @@ class NotFoundError(LuthierError):
 
     kind = "protocol"
 
-    def __init__(self, what: str, name: str, *, near: Sequence[str] = (), where: str = "", hint: str = "") -> None:
+    def __init__(
+        self, what: str, name: str, *, near: Sequence[str] = (), where: str = "", hint: str = ""
+    ) -> None:
         place = f" {where}" if where else ""
-        nearest = f" Did you mean {' or '.join(near)}?" if near else ""
+        nearest = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         super().__init__(f"There is no {what} {name!r}{place}.{nearest}", hint=hint)
         self.what = what
         self.name = name
@@ -148,7 +160,8 @@ class ExpressionError(LuthierError):
         start = self.source.rfind("\n", 0, self.offset) + 1
         end = self.source.find("\n", self.offset)
         line = self.source[start : end if end >= 0 else None]
-        return f"{line}\n{' ' * (self.offset - start)}^"
+        indent = "".join("\t" if character == "\t" else " " for character in line[: self.offset - start])
+        return f"{line}\n{indent}^"
 
 
 class SchemaError(LuthierError):
@@ -177,8 +190,8 @@ class ResultWithheldError(AuditError):
     kind = "unknown"
 
 
-class Refused(LuthierError):  # noqa: N818  (a decision that was delivered as an exception, not a fault)
-    """The gate said no. `reason` is for the caller; `rule` and `place` say which rule and where it is written."""
+class Refused(LuthierError):
+    """The gate said no. `reason` is for the caller; `rule` and `place` say which, and where it stands."""
 
     def __init__(self, kind: str, reason: str, *, rule: str = "", place: str = "", hint: str = "") -> None:
         super().__init__(reason, hint=hint)
@@ -194,7 +207,7 @@ class MCPToolError(LuthierError):
     kind = "protocol"
 
     def __init__(self, server: str, tool: str, content: object) -> None:
-        super().__init__(f"Tool {tool!r} on server {server!r} returned an error: {content}")
+        super().__init__(f"Tool {tool!r} on server {server!r} returned an error: {_cut(str(content))}")
         self.server = server
         self.tool = tool
         self.content = content
@@ -203,7 +216,9 @@ class MCPToolError(LuthierError):
 class StepError(LuthierError):
     """An operation that failed for a reason of its own; the step's error kind travels with it."""
 
-    def __init__(self, kind: str, message: str, *, facts: Mapping[str, Any] | None = None, hint: str = "") -> None:
+    def __init__(
+        self, kind: str, message: str, *, facts: Mapping[str, Any] | None = None, hint: str = ""
+    ) -> None:
         super().__init__(message, hint=hint)
         self.step_kind = kind
         self._facts = dict(facts or {})
@@ -270,7 +285,7 @@ class CallTimeoutError(WireError):
 
 
 class ConnectionLostError(WireError):
-    """The connection ended under a call. When the request had been sent, nobody knows whether it took effect."""
+    """The connection ended under a call. Whether a request that had been sent took effect is not known."""
 
     def __init__(
         self,
@@ -336,3 +351,7 @@ def kind_of(error: BaseException) -> str:
             return error.kind
         case _:
             return "code"
+
+
+def _cut(text: str, limit: int = 2000) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"

@@ -1,7 +1,7 @@
 """What is told while things happen: a closed union of frozen events, and the port of those who listen.
 
-Events are for progress, logs and metrics. They are lossy and carry no values; the run record and the audit log are kept
-elsewhere. An observer may fail; what it watches never does because of it.
+Events are for progress, logs and metrics. They are lossy and carry no values; the run record and the audit
+log are kept elsewhere. An observer may fail; what it watches never does because of it.
 """
 
 from __future__ import annotations
@@ -164,5 +164,5 @@ class Observers:
         for observer in self._observers:
             try:
                 observer.notify(event)
-            except Exception:
+            except Exception:  # noqa: BLE001  (a listener must not harm what it listens to)
                 _log.exception("observer %r failed on %s", observer, type(event).__name__)

@@ -1,7 +1,7 @@
 """The label lattice: integrity falls, confidentiality rises, sources add up; a join loses nothing.
 
-Join is the least upper bound of a product of two chains and a power set: commutative, associative, idempotent, with
-`TRUSTED` as its neutral element.
+Join is the least upper bound in a product of two chains and a power set: commutative, associative,
+idempotent, with `TRUSTED` as its neutral element.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Label(msgspec.Struct, frozen=True):
             return other
         sources = self.sources if self.sources >= other.sources else self.sources | other.sources
         return Label(
-            self.integrity if self.integrity >= other.integrity else other.integrity,
-            self.confidentiality if self.confidentiality >= other.confidentiality else other.confidentiality,
+            max(self.integrity, other.integrity),
+            max(self.confidentiality, other.confidentiality),
             sources,
         )
 
@@ -80,12 +80,15 @@ class Label(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, data: dict[str, object]) -> Label:
-        """Read `to_json` back. Raises KeyError, TypeError or msgspec.ValidationError on anything else."""
-        return cls(
-            Integrity[str(data["integrity"])],
-            Confidentiality[str(data["confidentiality"])],
-            frozenset(msgspec.convert(data["sources"], list[Source])),
-        )
+        """Read `to_json` back. Raises ValueError on anything else: a label that is not known is no label."""
+        try:
+            return cls(
+                Integrity[str(data["integrity"])],
+                Confidentiality[str(data["confidentiality"])],
+                frozenset(msgspec.convert(data["sources"], list[Source])),
+            )
+        except (KeyError, TypeError, msgspec.ValidationError) as error:
+            raise ValueError(f"not a label: {error}") from error
 
 
 TRUSTED = Label()

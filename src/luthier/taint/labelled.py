@@ -1,7 +1,7 @@
 """A value with its label, and for structured values a sparse map of JSON Pointers to the labels of parts.
 
-The label of a place inside the value is the one at the nearest pointer above it, else the value's own. A value that is
-delivered whole carries the join of everything in it (`whole`).
+The label of a place inside the value is the one at the nearest pointer above it, else the value's own. A
+value that is delivered whole carries the join of everything in it (`whole`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NONE: dict[str, Label] = {}
 
 
 class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
-    """`value`, its `label`, and `parts`: JSON Pointer (`/a/0/b`) → label of what lies there, where it differs."""
+    """`value`, its `label`, and `parts`: JSON Pointer (`/a/0/b`) → the label there, where it differs."""
 
     value: T_co
     label: Label = TRUSTED
@@ -61,7 +61,9 @@ class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
         return Labelled(self.value, self.label.join(label), parts)
 
 
-def merge(members: Mapping[str, Labelled[Any]] | list[Labelled[Any]], label: Label = TRUSTED) -> Labelled[Any]:
+def merge(
+    members: Mapping[str, Labelled[Any]] | list[Labelled[Any]], label: Label = TRUSTED
+) -> Labelled[Any]:
     """Build a mapping or a list out of labelled members: each keeps its own label under its pointer."""
     parts: dict[str, Label] = {}
     pairs = members.items() if not isinstance(members, list) else enumerate(members)

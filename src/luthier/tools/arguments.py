@@ -6,8 +6,8 @@ each made only where the schema leaves no doubt:
 - an explicit null of an optional property whose schema does not allow null is dropped;
 - a text is decoded where the schema wants an array or object and no string, and the text holds one.
 
-What a schema allows is read generously (a keyword that is not understood allows everything), so that arguments
-which fit already come back as they are.
+What a schema allows is read generously (a keyword that is not understood allows everything), so that
+arguments which fit already come back as they are.
 """
 
 from __future__ import annotations

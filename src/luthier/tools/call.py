@@ -12,7 +12,7 @@ from luthier.uri import ToolUri
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """`arguments` keep a label for each leaf. `timeout` is seconds for this call, None leaves it to the server's entry."""
+    """`arguments` keep a label for each leaf. `timeout` is seconds; None leaves it to the server's entry."""
 
     id: str
     uri: ToolUri

@@ -6,6 +6,7 @@ A reply becomes a result in one place, the gate's funnel; from there on nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ PARSED_TEXT_LIMIT = 1024 * 1024
 _MISSING = msgspec.UNSET
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class Reply(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A server's answer as it was read. `notes` says what was odd in it and how it was taken."""
 
     blocks: list[dict[str, Any]] = msgspec.field(default_factory=list)
@@ -29,12 +30,12 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     input_required: dict[str, Any] | None = None  # the whole result of an `input_required` answer
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def content(self) -> Any:
         """The value of the answer.
 
-        The structured value if there is one; else the JSON object or array that a single text block up to 1 MiB holds;
-        else the text of a single text block; else the list of blocks.
+        The structured value if there is one; else the JSON object or array that a single text block up to 1
+        MiB holds; else the text of a single text block; else the list of blocks.
         """
         if self.structured is not _MISSING:
             return self.structured
@@ -51,12 +52,12 @@ def _parsed(text: str) -> Any:
         return text
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):  # a lone surrogate; nested too deep
         return text
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A governed result. `duration` is milliseconds from the intent to the answer; `label` says where it came from."""
+    """A governed result. `duration` is milliseconds from intent to answer; `label` is where it came from."""
 
     uri: ToolUri
     call_id: str
@@ -101,14 +102,16 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
                 "content": self.content,
                 "duration": self.duration,
                 "isError": self.is_error,
-            }
+            },
+            self.blocks,
         )
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """The gate's no: a value that a model or a workflow can read.
 
-    `kind` is denied, approval or arguments. `reason` is for the caller; `rule`, `place` and `hint` are for the operator.
+    `kind` is denied, approval or arguments. `reason` is for the caller; `rule`, `place` and `hint` are for
+    the operator.
     """
 
     uri: ToolUri
@@ -123,13 +126,15 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 class Envelope(Mapping[str, Any]):
     """`{tool, server, content, duration, isError}`; a name it lacks is looked up in `content`. Read-only.
 
-    Members read as items and as attributes: `x["isError"]`, `x.isError`, `x.number`.
+    Members read as items and as attributes: `x["isError"]`, `x.isError`, `x.number`. Where the content has
+    no member `blocks`, that name gives the blocks as the server sent them.
     """
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_blocks", "_fields")
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
+    def __init__(self, fields: Mapping[str, Any], blocks: list[dict[str, Any]] | None = None) -> None:
         self._fields = dict(fields)
+        self._blocks = blocks
 
     def __getitem__(self, name: str) -> Any:
         if name in self._fields:
@@ -137,9 +142,13 @@ class Envelope(Mapping[str, Any]):
         content = self._fields["content"]
         if isinstance(content, Mapping) and name in content:
             return content[name]
+        if name == "blocks" and self._blocks is not None:
+            return self._blocks
         raise KeyError(name)
 
     def __getattr__(self, name: str) -> Any:
+        if name in self.__slots__:  # not there yet: it is being copied
+            raise AttributeError(name)
         try:
             return self[name]
         except KeyError:
@@ -159,15 +168,25 @@ class Envelope(Mapping[str, Any]):
         """All five fields as a plain mapping."""
         return dict(self._fields)
 
+    def raw_blocks(self) -> list[dict[str, Any]] | None:
+        """The blocks as the server sent them; None where the envelope was made without."""
+        return self._blocks
+
 
 def delivered(value: Any) -> Any:
-    """The value as it leaves for elsewhere: every envelope in it replaced by its content."""
-    match value:
-        case Envelope():
-            return delivered(value["content"])
-        case dict():
-            return {key: delivered(item) for key, item in value.items()}
-        case list() | tuple():
-            return [delivered(item) for item in value]
-        case _:
-            return value
+    """The value as it leaves for elsewhere, copied: every envelope in it replaced by its content."""
+    whole = [value]
+    waiting: list[tuple[dict[Any, Any] | list[Any], Any]] = [(whole, 0)]
+    while waiting:  # a loop, because values may be nested deeper than Python calls functions
+        holder, place = waiting.pop()
+        item = holder[place]
+        while isinstance(item, Envelope):
+            item = item["content"]
+        if isinstance(item, dict):
+            item = dict(item)
+            waiting.extend((item, key) for key in item)
+        elif isinstance(item, list | tuple):
+            item = list(item)
+            waiting.extend((item, index) for index in range(len(item)))
+        holder[place] = item
+    return whole[0]

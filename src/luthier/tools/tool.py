@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ JsonObject = dict[str, Any]
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A tool as listed. Schemas and `raw` (the whole definition) are the server's own and must not be changed."""
+    """A tool as listed. Schemas and `raw`, the whole definition, are the server's own and never changed."""
 
     uri: ToolUri
     description: str = ""
@@ -35,8 +36,8 @@ class DroppedTool(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The tools that one server advertises, in its own order. `ttl_ms` is the server's word on how long it holds."""
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The tools that one server advertises, in its own order; `ttl_ms` is how long it says that they hold."""
 
     server: str
     tools: tuple[Tool, ...] = ()
@@ -44,5 +45,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     ttl_ms: int | None = None
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that name, or None."""
-        return next((tool for tool in self.tools if tool.name == name), None)
+        """The tool of that name, the first where there are two, or None."""
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in reversed(self.tools)}
