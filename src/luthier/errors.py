@@ -132,7 +132,7 @@ class NotFoundError(LuthierError):
         self, what: str, name: str, *, near: Sequence[str] = (), where: str = "", hint: str = ""
     ) -> None:
         place = f" {where}" if where else ""
-        nearest = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        nearest = f" Did you mean {' or '.join(near)}?" if near else ""
         super().__init__(f"There is no {what} {name!r}{place}.{nearest}", hint=hint)
         self.what = what
         self.name = name
