@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.clock import FakeClock, settle
-from luthier.context import CallContext
 from luthier.errors import NotFoundError
 from luthier.events import Event, Observers
 from luthier.spec import Ensemble, Project, ServerEntry, read_ensemble
@@ -22,6 +21,7 @@ from luthier.workflows import Entry, Run, Services, run_ensemble
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from luthier.context import CallContext
     from luthier.uri import ToolUri
 
 LONG = 30.0
@@ -29,7 +29,7 @@ LONG = 30.0
 
 
 class Gate:
-    """Answers calls of `server/tool`: with a value, what a function of the arguments gives, a refusal, or an exception."""
+    """Answers calls of `server/tool`: a value, what a function makes of the arguments, or an exception."""
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class Gate:
         return ToolResult(uri=call.uri, call_id=call.id, reply=reply, duration=1.0, label=label)
 
     async def tool(self, uri: ToolUri, context: CallContext, /) -> Tool:
+        assert context.step
         answer = self.schemas.get(_path(uri), {"type": "object"})
         if isinstance(answer, Exception):
             raise answer

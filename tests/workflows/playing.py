@@ -21,7 +21,7 @@ from luthier.workflows.record import (
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 def node(key: str, needs: str = "", **rest: Any) -> Node:
@@ -65,6 +65,7 @@ class Table:
     def __init__(self, plan: Plan, control: Label = TRUSTED) -> None:
         self.plan = plan
         self.entries: list[Entry] = []
+        self.watchers: list[Callable[[], None]] = []
         self.state = State(plan)
         self.append(RunStarted(run="r", ensemble="e", plan="", control=control))
 
@@ -73,14 +74,15 @@ class Table:
         entry = Entry(seq=seq, at=float(seq), data=data, step=step, attempt=attempt)
         self.entries.append(entry)
         self.state.apply(entry)
+        for watcher in self.watchers:
+            watcher()
 
-    @property
     def commands(self) -> tuple[Command, ...]:
         return decide(self.state)
 
     @property
     def starting(self) -> list[str]:
-        return [command.step for command in self.commands if isinstance(command, Start)]
+        return [command.step for command in self.commands() if isinstance(command, Start)]
 
     def command(self, step: str) -> Command:
         return self.state.agenda[step]
@@ -101,7 +103,7 @@ class Table:
 
     def end(self) -> None:
         """Append the ends that are due, until there are none."""
-        while ends := [command for command in self.commands if isinstance(command, End)]:
+        while ends := [command for command in self.commands() if isinstance(command, End)]:
             self.append(ends[0].data, ends[0].step, self.state.nodes[ends[0].step].attempt)
 
     def run(self, step: str, outcome: Outcome) -> None:
@@ -128,7 +130,7 @@ class Table:
         return "" if ended is None or ended.error is None else ended.error.message
 
     def cancelling(self) -> list[str]:
-        return [command.step for command in self.commands if isinstance(command, Cancel)]
+        return [command.step for command in self.commands() if isinstance(command, Cancel)]
 
 
 def snapshot(state: State) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import pytest
 
 from luthier.taint import SECRET, UNTRUSTED, Labelled
 from luthier.workflows.machine import Cancel, End, Finish, Judge, Start, fold
+from luthier.workflows.plan import arrange
 from luthier.workflows.record import Entry, RunStarted
 from tests.workflows.playing import (
     Table,
-    arrange,
     cancelled,
     failed,
     folded_again,
@@ -23,7 +23,7 @@ from tests.workflows.playing import (
 
 
 def test_steps_that_need_nothing_start_at_once() -> None:
-    assert table(node("a"), node("b"), node("c", "a b")).commands == (Start("a"), Start("b"))
+    assert table(node("a"), node("b"), node("c", "a b")).commands() == (Start("a"), Start("b"))
 
 
 def test_a_step_starts_when_all_it_needs_has_ended() -> None:
@@ -37,28 +37,28 @@ def test_a_step_starts_when_all_it_needs_has_ended() -> None:
 def test_the_run_finishes_when_every_step_has_ended() -> None:
     run = table(node("a"))
     run.run("a", ok())
-    assert run.commands == (Finish(),)
+    assert run.commands() == (Finish(),)
     run.finish()
-    assert run.commands == ()
+    assert run.commands() == ()
 
 
 def test_a_plan_without_steps_finishes_at_once() -> None:
-    assert table().commands == (Finish(),)
+    assert table().commands() == (Finish(),)
 
 
 def test_a_command_stands_until_it_is_answered() -> None:
     run = table(node("a"))
-    assert run.commands == run.commands == (Start("a"),)
+    assert run.commands() == run.commands() == (Start("a"),)
     run.start("a")
-    assert run.commands == ()
+    assert run.commands() == ()
 
 
 class TestConditions:
     def test_a_condition_is_read_before_the_step_starts(self) -> None:
         run = table(node("a", conditional=True))
-        assert run.commands == (Judge("a"),)
+        assert run.commands() == (Judge("a"),)
         run.judge("a", taken=True)
-        assert run.commands == (Start("a"),)
+        assert run.commands() == (Start("a"),)
 
     def test_a_step_skipped_by_its_condition_counts_as_null_and_its_dependents_run(self) -> None:
         run = table(node("a", conditional=True), node("b", "a"))
@@ -76,7 +76,7 @@ class TestConditions:
 
     def test_the_condition_comes_after_the_dependencies(self) -> None:
         run = table(node("a"), node("b", "a", conditional=True))
-        assert run.commands == (Start("a"),)
+        assert run.commands() == (Start("a"),)
         run.run("a", failed())
         assert run.end_of("b") == "blocked"
 
@@ -121,13 +121,15 @@ class TestFailures:
     def test_a_looker_that_is_itself_skipped_does_not_absolve(self) -> None:
         run = table(node("a"), node("b"), node("c", "a? b"), looked_at=["b"])
         run.run("a", failed())
-        assert run.commands == (Start("b"),)
+        assert run.commands() == (Start("b"),)
         run.run("b", failed())
         assert run.end_of("c") == "blocked"
         assert run.finish().step == "a"
 
     def test_a_looker_that_was_skipped_before_the_failure_does_not_absolve_either(self) -> None:
-        run = table(node("a"), node("b"), node("x", "a"), node("c", "x? b"), node("late"), looked_at=["b", "a"])
+        run = table(
+            node("a"), node("b"), node("x", "a"), node("c", "x? b"), node("late"), looked_at=["b", "a"]
+        )
         run.run("b", failed())
         run.run("a", ok())
         run.start("x", "late")
@@ -183,7 +185,7 @@ class TestRetries:
         run.start("a")
         run.settle("a", failed("connect"))
         last = run.entries[-1]
-        assert run.commands == (Start("a", 2, last.at + 2.0),)
+        assert run.commands() == (Start("a", 2, last.at + 2.0),)
         run.run("a", ok())
         assert run.end_of("a") == "ok"
         assert run.state.nodes["a"].attempt == 2
@@ -277,7 +279,7 @@ class TestParallel:
         run = self.flow("first")
         run.start("g", "a", "b")
         run.settle("a", ok("A"))
-        assert run.commands == (Cancel("b"),)
+        assert run.commands() == (Cancel("b"),)
         run.settle("b", cancelled())
         run.end()
         assert run.end_of("b") == "cancelled"
@@ -290,7 +292,7 @@ class TestParallel:
         run = self.flow("first")
         run.start("g", "a", "b")
         run.settle("a", failed())
-        assert run.commands == ()
+        assert run.commands() == ()
         run.settle("b", ok("B"))
         run.end()
         assert run.state.nodes["g"].ended is not None
@@ -316,7 +318,7 @@ class TestParallel:
         run = self.flow("any")
         run.start("g", "a", "b")
         run.settle("a", failed())
-        assert run.commands == (Cancel("b"),)
+        assert run.commands() == (Cancel("b"),)
         run.settle("b", cancelled())
         run.end()
         assert run.error_of("g") == "a: code happened"
@@ -470,6 +472,12 @@ class TestStopping:
         run.settle("a", ok())
         assert run.end_of("a") == "ok"
 
+    def test_a_run_that_is_stopped_when_all_has_ended_has_not_succeeded(self) -> None:
+        run = table(node("a"))
+        run.run("a", ok())
+        run.halt()
+        assert run.finish().error is not None
+
     def test_a_run_that_was_failing_when_it_is_stopped_keeps_its_failure(self) -> None:
         run = table(node("a"), node("b"))
         run.start("b")
@@ -522,7 +530,7 @@ def test_the_record_folded_again_gives_the_same_state() -> None:
     run.run("b", ok())
     run.run("c", failed("connect"))
     assert folded_again(run) == snapshot(run.state)
-    assert run.commands == (Start("c", 2, run.entries[-1].at + 1.0),)
+    assert run.commands() == (Start("c", 2, run.entries[-1].at + 1.0),)
 
 
 def test_an_entry_that_leaves_a_gap_is_refused() -> None:

@@ -15,7 +15,7 @@ from luthier.workflows.record import BranchTaken, StepEnded, StepStarted, decode
 from tests.workflows.playing import Table, cancelled, failed, folded_again, ok, snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 LABELS = st.sampled_from([TRUSTED, UNTRUSTED])
 KINDS = st.sampled_from(["code", "connect", "timeout", "denied"])
@@ -23,7 +23,7 @@ KINDS = st.sampled_from(["code", "connect", "timeout", "denied"])
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """A flow of steps and groups, groups within groups, each step naming some of those before or beside it."""
+    """A flow of steps and groups, groups within groups; steps name some of those before or beside them."""
     nodes: list[Node] = []
     names: list[str] = []
 
@@ -31,7 +31,9 @@ def plans(draw: st.DrawFn) -> Plan:
         key = f"s{len(nodes)}"
         needs = tuple(draw(st.lists(st.sampled_from(names), unique=True, max_size=3))) if names else ()
         looks = frozenset(name for name in needs if draw(st.booleans()))
-        retry = draw(st.sampled_from([None, Retry(max_attempts=2), Retry(max_attempts=3, retry_on=("code",))]))
+        retry = draw(
+            st.sampled_from([None, Retry(max_attempts=2), Retry(max_attempts=3, retry_on=("code",))])
+        )
         nodes.append(
             Node(
                 key=key,
@@ -52,7 +54,7 @@ def plans(draw: st.DrawFn) -> Plan:
         key, place = f"g{len(nodes)}", len(nodes)
         nodes.append(Node(key=key))
         members = tuple(item(depth - 1, key, ()) for _ in range(draw(st.integers(0, 3))))
-        wait_for = draw(st.sampled_from(["all", "any", "first"]))
+        wait_for: Any = draw(st.sampled_from(["all", "any", "first"]))
         nodes[place] = Node(key=key, after=after, parent=parent, members=members, wait_for=wait_for)
         names.append(key)
         return key
@@ -75,7 +77,7 @@ def play(table: Table, draw: Any) -> None:
             for key, progress in table.state.nodes.items()
             if progress.phase.name == "running" and progress.node.members is None
         ]
-        commands = [command for command in table.commands if not isinstance(command, Cancel)]
+        commands = [command for command in table.commands() if not isinstance(command, Cancel)]
         assert commands or running, "the run is stuck"
         choice = draw(st.sampled_from([*commands, *running]))
         match choice:
@@ -114,7 +116,9 @@ def test_every_run_ends_and_keeps_the_rules(data: st.DataObject, plan: Plan) -> 
     ends = [entry.step for entry in table.entries if isinstance(entry.data, StepEnded)]
     assert sorted(ends) == sorted(plan.nodes), "every step ends exactly once"
     assert not list(started_too_early(table)), "no step starts before what it waits for has ended"
-    assert not list(started_though_blocked(table)), "no step starts that needs a failed one it does not look at"
+    assert not list(started_though_blocked(table)), (
+        "no step starts that needs a failed one it does not look at"
+    )
     assert not list(started_after_halt(table)), "no step starts after a failure that nobody looks at"
     assert_success_is_what_the_failures_say(table)
 
@@ -125,14 +129,10 @@ def test_every_prefix_of_a_record_folds_to_the_state_that_it_was_written_in(
     data: st.DataObject, plan: Plan, control: Any
 ) -> None:
     table = Table(plan, control)
-    seen: list[tuple[int, dict[str, Any], tuple[Any, ...]]] = []
-    append = table.append
-
-    def noting(*args: Any, **rest: Any) -> None:
-        append(*args, **rest)
-        seen.append((len(table.entries), snapshot_text(table), decide(table.state)))
-
-    table.append = noting  # type: ignore[method-assign]
+    seen: list[tuple[int, str, tuple[Any, ...]]] = []
+    table.watchers.append(
+        lambda: seen.append((len(table.entries), repr(snapshot(table.state)), decide(table.state)))
+    )
     play(table, data.draw)
     assert folded_again(table) == snapshot(table.state)
     for length, text, commands in seen:
@@ -149,10 +149,6 @@ def test_a_record_written_and_read_folds_to_the_same_state(data: st.DataObject, 
     read = decode(encode_all(table.entries))
     assert list(read) == table.entries
     assert snapshot(fold(plan, read)) == snapshot(table.state)
-
-
-def snapshot_text(table: Table) -> Any:
-    return repr(snapshot(table.state))
 
 
 def started_too_early(table: Table) -> Iterator[str]:
@@ -179,7 +175,7 @@ def started_though_blocked(table: Table) -> Iterator[str]:
                 yield entry.step
 
 
-def unlooked(table: Table, ends: dict[str, str], key: str) -> bool:
+def unlooked(table: Table, ends: Mapping[str, str], key: str) -> bool:
     """Whether this failure is one that nobody looks at, told independently of the machine."""
     return not any(ends.get(looker) != "blocked" for looker in table.plan.lookers[key])
 

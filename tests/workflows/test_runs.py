@@ -108,7 +108,9 @@ class TestConditions:
         ],
     )
     async def test_true_runs_the_step_and_false_or_null_skips_it(self, condition: str, output: str) -> None:
-        run = await House(Gate({"s/one": {"yes": True, "no": False}})).run(self.CASE.format(condition=condition))
+        run = await House(Gate({"s/one": {"yes": True, "no": False}})).run(
+            self.CASE.format(condition=condition)
+        )
         assert run.output == output
         assert run.steps["b"].executed == (output == "ran")
         assert run.steps["b"].skipped == (output != "ran")
@@ -204,8 +206,10 @@ class TestFailures:
             "failed": "a",
         }
 
-    @pytest.mark.parametrize(("kind", "refused"), [("denied", True), ("approval", True), ("arguments", False)])
-    async def test_a_refusal_fails_the_step_with_its_kind(self, kind: str, refused: bool) -> None:
+    @pytest.mark.parametrize(
+        ("kind", "refused"), [("denied", True), ("approval", True), ("arguments", False)]
+    )
+    async def test_a_refusal_fails_the_step_with_its_kind(self, kind: str, *, refused: bool) -> None:
         gate = Gate({"s/one": refusal(kind, "Not this one.", rule="no-mail", place="luthier.yaml:3:5")})
         run = await House(gate).run(TWO)
         assert run.error == {"kind": kind, "message": "Not this one.", "tool": "mcp://s/one", "step": "a"}
@@ -221,7 +225,9 @@ class TestFailures:
         assert run.output == {"n": "no such thing"}
 
     async def test_outputs_that_cannot_be_made_fail_the_run(self) -> None:
-        run = await House(Gate({"s/one": {"n": 1}})).run(TWO.replace("${b.output}", "${b.output | slice('x')}"))
+        run = await House(Gate({"s/one": {"n": 1}})).run(
+            TWO.replace("${b.output}", "${b.output | slice('x')}")
+        )
         assert not run.success
         assert run.error is not None
         assert run.error["kind"] == "condition"
@@ -307,7 +313,8 @@ class TestScope:
             agents:
               - name: a
                 operation: transform
-                config: {value: {id: "${run.id}", of: "${run.ensemble}", at: "${run.started}", state: "${state.x}"}}
+                config:
+                  value: {id: "${run.id}", of: "${run.ensemble}", at: "${run.started}", state: "${state.x}"}
             """
         )
         assert run.output == {"id": "run-1", "of": "t", "at": 1_000_000_000.0, "state": None}
@@ -318,7 +325,9 @@ class TestScope:
             """
             ensemble: t
             agents:
-              - {name: a, operation: transform, config: {value: ["${env.SHOWN}", "${env.HIDDEN}", "${env.UNSET}"]}}
+              - name: a
+                operation: transform
+                config: {value: ["${env.SHOWN}", "${env.HIDDEN}", "${env.UNSET}"]}
             """
         )
         assert run.output == ["yes", None, None]
@@ -333,7 +342,7 @@ class TestScope:
         assert status["success"] is status["executed"] is status["attempted"] is True
         assert status["failed"] is status["skipped"] is status["cached"] is False
         assert status["attempts"] == 1
-        assert run.output["keys"] == ["tool", "server", "content", "duration", "isError"]
+        assert run.output["keys"] == ["tool", "server", "content", "duration", "isError", "blocks"]
         assert run.output["b"] is None
 
 
@@ -354,7 +363,10 @@ class TestTelling:
     async def test_a_step_skipped_by_its_condition_says_so(self) -> None:
         house = House()
         await house.run(
-            "{ensemble: t, agents: [{name: a, condition: '${1 > 2}', operation: transform, config: {value: 1}}]}"
+            """
+            ensemble: t
+            agents: [{name: a, condition: '${1 > 2}', operation: transform, config: {value: 1}}]
+            """
         )
         (done,) = house.heard.of(StepDone)
         assert (done.status, done.reason) == ("skipped", "condition")
@@ -402,10 +414,12 @@ class TestRecord:
         assert again.ended is not None
         assert again.ended.success
 
-    async def test_one_that_cannot_be_kept_costs_the_run_nothing(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_one_that_cannot_be_kept_costs_the_run_nothing(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         class Full:
             def keep(self, run: str, entries: Any) -> None:
-                raise OSError("disk full")
+                raise OSError(f"disk full at {run}, {len(entries)} entries")
 
         run = await House(Gate({"s/one": {"n": 1}}), records=Full()).run(TWO)
         assert run.success

@@ -309,6 +309,7 @@ class State:
             if progress.phase is Phase.running and progress.node.members is None:
                 progress.called_off = True
                 self._put(Cancel(key))
+        self._finish_if_done()
 
     def _call_off(self, key: str) -> None:
         """Call off one node and all below it, because its group has its answer."""

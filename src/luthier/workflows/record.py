@@ -267,7 +267,7 @@ def _plain(value: Any, secret: Iterable[str] = ()) -> tuple[Any, list[str]]:
         match value:
             case Envelope():
                 envelopes.append(pointer)
-                return members(value.fields(), pointer)
+                return members(_spread(value), pointer)
             case dict():
                 return members(value, pointer)
             case list() | tuple():
@@ -296,11 +296,23 @@ def _enveloped(value: Any, envelopes: frozenset[str], pointer: str) -> Any:
                 key: _enveloped(item, envelopes, f"{pointer}/{escape_pointer(key)}")
                 for key, item in value.items()
             }
-            return Envelope(fields) if pointer in envelopes else fields
+            return _gathered(fields) if pointer in envelopes else fields
         case list():
             return [_enveloped(item, envelopes, f"{pointer}/{index}") for index, item in enumerate(value)]
         case _:
             return value
+
+
+def _spread(envelope: Envelope) -> dict[str, Any]:
+    """All of an envelope; its blocks only where they are not the content already."""
+    fields, blocks = envelope.fields(), envelope.raw_blocks()
+    return fields if blocks is None or blocks is fields["content"] else {**fields, "blocks": blocks}
+
+
+def _gathered(fields: dict[str, Any]) -> Envelope:
+    content = fields["content"]
+    blocks = fields.pop("blocks", content if isinstance(content, list) else None)
+    return Envelope(fields, blocks)
 
 
 def _read_failure(kept: Any) -> Failure:

@@ -50,7 +50,7 @@ class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
             "duration": self.duration,
             "attempts": self.attempts,
             "cached": self.cached,
-            "envelope": self.output.fields() if isinstance(self.output, Envelope) else None,
+            "envelope": _whole(self.output) if isinstance(self.output, Envelope) else None,
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -58,6 +58,11 @@ class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
         shown = self.view()
         del shown["envelope"]
         return {**shown, "output": delivered(self.output), "label": self.label.to_json()}
+
+
+def _whole(envelope: Envelope) -> dict[str, Any]:
+    blocks = envelope.raw_blocks()
+    return envelope.fields() if blocks is None else {**envelope.fields(), "blocks": blocks}
 
 
 def status_of(progress: Progress) -> StepStatus:
@@ -97,7 +102,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0.0
     record: tuple[Entry, ...] = ()
 
-    def __repr__(self) -> str:  # short: asyncio.run spells its task's result when it puts the signal handlers back
+    def __repr__(
+        self,
+    ) -> str:  # short: asyncio.run spells its task's result when it puts the signal handlers back
         return f"Run(id={self.id!r}, ensemble={self.ensemble!r}, success={self.success!r})"
 
     @property

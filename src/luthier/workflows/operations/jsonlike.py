@@ -37,7 +37,9 @@ def _copied(value: Any, pointer: str, depth: int) -> Any:
         case float():
             return float.__float__(value) if math.isfinite(value) else None
         case Envelope():
-            return Envelope(_members(value.fields(), pointer, depth))
+            return Envelope(
+                _members(value.fields(), pointer, depth), _copied(value.raw_blocks(), pointer, depth)
+            )
         case Mapping():
             return _members(value, pointer, depth)
         case list() | tuple():

@@ -21,7 +21,7 @@ def perform(attempt: Attempt, config: TransformConfig) -> Outcome:
         value = attempt.evaluate(config.value)
         output = Labelled(delivered(value.value), value.label, value.parts)
     elif config.merge is not None:
-        output = _merged(attempt.evaluate(config.merge))
+        output = merged(attempt.evaluate(config.merge))
     elif config.input is not None:
         given = delivered(attempt.evaluate(config.input).value)
         defaults = {} if config.defaults is None else delivered(attempt.evaluate(config.defaults).value)
@@ -31,7 +31,7 @@ def perform(attempt: Attempt, config: TransformConfig) -> Outcome:
     return Outcome(output=output, label=attempt.label)
 
 
-def _merged(given: Labelled[Any]) -> Labelled[Any]:
+def merged(given: Labelled[Any]) -> Labelled[Any]:
     """Lists end to end, or mappings into one where the later wins; null, as of a skipped step, is nothing."""
     value = delivered(given.value)
     if not isinstance(value, list):
