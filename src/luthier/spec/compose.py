@@ -6,6 +6,7 @@ documents in one file, a key that stands twice or is not text, and a number that
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
@@ -23,6 +24,8 @@ from luthier.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 MAX_DEPTH = 64
 MAX_VALUES = 100_000
@@ -176,7 +179,7 @@ class Composer:
         node = self._node(event, plain=not event.style)
         text: str = event.value
         if event.tag in ("!", CORE + "str") or (event.tag is None and event.style):
-            return text, node
+            return self._joined(text, event), node
         try:
             value = resolve(text)
         except ValueError as error:
@@ -187,6 +190,16 @@ class Composer:
                 self._fault(f"the tag {_shown(event.tag)} does not fit {quoted(text)}", event, "remove it")
             )
         return value, node
+
+    def _joined(self, text: str, event: Any) -> str:
+        """The text with pairs of escaped surrogates made one character, as in JSON."""
+        if not _SURROGATE.search(text):
+            return text
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self._faults.append(self._fault("this text escapes half a character", event))
+            return ""
 
     def _check_tag(self, event: Any, expected: str) -> None:
         if event.tag not in (None, "!", CORE + expected):

@@ -92,7 +92,7 @@ class Reader:
         there = []
         for name in names:
             for spelling in dict.fromkeys((name, camel(name))):
-                self._known[spelling] = name
+                self._known.setdefault(spelling, name)
                 if spelling in self.data:
                     there.append(spelling)
         self._used.update(there)

@@ -15,6 +15,7 @@ from ruamel.yaml.tokens import ScalarToken
 from luthier.expr import scan_close
 
 _OPENINGS = ("${", "{{")
+_AFTER_KEY = "\0 \t\r\n,[]{}"
 _LINE_ENDS = "\0\r\n"
 
 
@@ -26,6 +27,12 @@ class ExpressionScanner(Scanner):
             self.fetch_plain()
         else:
             super().fetch_flow_mapping_start()
+
+    def check_key(self) -> Any:
+        # In `{?a: 1}` the question mark belongs to the key; ruamel would drop it. So it is refused instead.
+        if self.flow_level and self.reader.peek(1) not in _AFTER_KEY:
+            return False
+        return super().check_key()
 
     def scan_plain(self) -> Any:
         if not self._begins_expression():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _QUOTE = "put the text into quotes"
 _QUOTE_EXPRESSION = 'put the expression into quotes: "${…}"'
+_SPACES = "use spaces"
 _INDENT = "line it up with its neighbours"
 _UNCLOSED = "a quote is never closed"
 _NO_KEY = "this is neither a `key: value` nor a list item"
@@ -23,7 +24,7 @@ _TOLD_AT_THEIR_START = (_UNCLOSED, _NO_KEY)
 # What ruamel says → what we say, what helps. The first pattern that is found in its problem wins.
 _RULES = [
     (r"mapping values are not allowed", "a `: ` cannot stand here", _QUOTE),
-    (r"found character '\\t'", "a tab cannot indent YAML", "use spaces"),
+    (r"found character '\\t'", "a tab cannot stand here", _SPACES),
     (r"found character '(.+)' that cannot", r"a text cannot begin with \1", _QUOTE),
     (r"unexpected (end of stream|document separator)", _UNCLOSED, "close it"),
     (r"could not find expected ':'", _NO_KEY, _INDENT),
@@ -52,6 +53,6 @@ def explain(error: MarkedYAMLError, file: str, text: Text) -> Fault:
         mark = error.context_mark
     line, column = text.at(mark.index if mark else 0)
     written = text.line(line)
-    if "${" in written or "{{" in written:
+    if suggestion != _SPACES and ("${" in written or "{{" in written):
         suggestion = _QUOTE_EXPRESSION
     return Fault(message, file, line, column, suggestion=suggestion)
