@@ -32,9 +32,10 @@ def escape(text: str) -> str:
 
 def one_line(text: str, limit: int = 200) -> str:
     """The escaped text on one line, cut at `limit` characters."""
-    head = text.lstrip()[: 10 * limit]  # of a huge text, no more than can be shown
+    text = text.strip()
+    head = text[: 10 * limit]  # of a huge text, no more than can be shown
     flat = escape(" ".join(head.split()))
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    return flat if len(flat) <= limit and len(head) == len(text) else flat[: limit - 1] + "…"
 
 
 def near(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
