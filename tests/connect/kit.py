@@ -41,15 +41,16 @@ class House:
     """A manager, its clock, its notebook and its servers."""
 
     def __init__(
-        self, *servers: MemoryServer, clock: FakeClock | None = None, **entries: dict[str, Any]
+        self, *servers: MemoryServer, environment: str = "development", **entries: dict[str, Any]
     ) -> None:
-        self.clock = clock or FakeClock()
+        self.clock = FakeClock()
         self.notebook = Notebook()
         self.servers = {server.server_id: server for server in servers}
         for server in servers:
             server.clock = self.clock
         self.registry = ServerRegistry(
-            ServerEntry(id=id, command="python", **entries.get(id, {})) for id in self.servers
+            (ServerEntry(id=id, command="python", **entries.get(id, {})) for id in self.servers),
+            environment=environment,
         )
         self.manager = ConnectionManager(
             self.registry,

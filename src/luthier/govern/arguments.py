@@ -33,10 +33,13 @@ class Arguments:
         if tool is None:
             raise RuntimeError("the tool must be looked up before its arguments are judged")
         wanted = call.call
+        value: Any = wanted.arguments.value
+        if not isinstance(value, dict):  # Python callers may hand us anything
+            return call.refuse("arguments", f"The arguments of {tool.uri} are not named.", rule="type at /")
         schema = self._schemas.input(tool)
         try:
             # Nearly all arguments fit as they are, and what fits is never touched.
-            if not schema.ok(wanted.arguments.value):
+            if not schema.ok(value):
                 wanted = _prepared(wanted, tool)
                 if faults := schema.faults(wanted.arguments.value):
                     return _misfit(call, tool, faults)

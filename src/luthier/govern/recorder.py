@@ -26,7 +26,7 @@ from luthier.errors import (
     kind_of,
 )
 from luthier.govern.arguments import arguments_digest
-from luthier.govern.records import Intent, Outcome, Tag, Verdict
+from luthier.govern.records import Intent, Outcome, Record, Tag, Verdict
 from luthier.taint import TRUSTED
 from luthier.tools import Refusal, ToolResult
 
@@ -88,7 +88,7 @@ class Recorder:
         self._write_verdict(call, "allowed")
         call.ledger.allowed = True
         uri = str(call.call.uri)
-        self._audit.write(Intent(call=call.call.id, uri=uri, arguments=call.ledger.digest))
+        self._write(Intent(call=call.call.id, uri=uri, arguments=call.ledger.digest))
         began = self._clock.monotonic()
         try:
             result = await inner(call)
@@ -111,7 +111,7 @@ class Recorder:
 
     def lookup_refused(self, uri: ToolUri, context: CallContext, rule: str, place: str) -> None:
         """A tool was asked for by somebody who may not use it."""
-        self._audit.write(
+        self._write(
             Verdict(
                 call="",
                 uri=str(uri),
@@ -124,6 +124,14 @@ class Recorder:
                 step=context.step,
             )
         )
+
+    def _write(self, record: Record) -> None:
+        try:
+            self._audit.write(record)
+        except AuditError:
+            raise
+        except Exception as error:
+            raise AuditError(f"The audit log failed: {error!r}.") from error
 
     def _write_failure(self, call: GateCall, error: LuthierError) -> None:
         rule, place = call.ledger.rule, call.ledger.place
@@ -140,7 +148,7 @@ class Recorder:
         wanted = call.call
         context = wanted.context
         arguments = wanted.arguments.value
-        self._audit.write(
+        self._write(
             Verdict(
                 call=wanted.id,
                 uri=str(wanted.uri),
@@ -170,7 +178,7 @@ class Recorder:
             outcome = "refused"
         duration = (self._clock.monotonic() - began) * 1000
         try:
-            self._audit.write(
+            self._write(
                 Outcome(
                     call=call.call.id,
                     uri=uri,

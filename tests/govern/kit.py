@@ -1,0 +1,84 @@
+"""What the tests of the gate share: a gate over servers in memory, with its log in memory too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from luthier.context import CallContext
+from luthier.events import Observers
+from luthier.govern import AuditLog, Gateway, MemoryAudit, Outcome, Verdict
+from luthier.taint import TRUSTED, Label, Labelled
+from luthier.tools import ToolCall
+from luthier.uri import ToolUri
+from tests.connect.kit import House
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from luthier.govern import Guard
+    from luthier.govern.guard import Up
+    from luthier.tools.builtin import LocalTools
+    from luthier.wire import MemoryServer
+
+
+class Gate(House):
+    """A house with its gate."""
+
+    def __init__(
+        self,
+        *servers: MemoryServer,
+        audit: AuditLog | None = None,
+        local: LocalTools | None = None,
+        guards: Iterable[Guard] = (),
+        environment: str = "development",
+        **entries: dict[str, Any],
+    ) -> None:
+        super().__init__(*servers, environment=environment, **entries)
+        self.log = MemoryAudit()
+        self.gateway = Gateway(
+            manager=self.manager,
+            registry=self.registry,
+            audit=audit or self.log,
+            local=local,
+            guards=guards,
+            observers=Observers([self.notebook]),
+            clock=self.clock,
+        )
+
+    async def through(self, uri: str, arguments: Any = None, **options: Any) -> Up:
+        """One call through the gate that needs no time to pass."""
+        return await self.settled(self.gateway.call(intended(uri, arguments, **options)))
+
+    @property
+    def kinds(self) -> list[str]:
+        """What the log holds, such as `verdict allowed`, `intent` and `outcome ok`."""
+        said = []
+        for record in self.log.records:
+            match record:
+                case Verdict():
+                    said.append(f"verdict {record.verdict}")
+                case Outcome():
+                    said.append(f"outcome {record.outcome}")
+                case _:
+                    said.append(type(record).__name__.lower())
+        return said
+
+
+def intended(
+    uri: str,
+    arguments: Any = None,
+    *,
+    label: Label = TRUSTED,
+    parts: dict[str, Label] | None = None,
+    timeout: float | None = None,
+    id: str = "c1",
+    **context: Any,
+) -> ToolCall:
+    """A call, as somebody intends it; what is not its own goes into its context."""
+    return ToolCall(
+        id=id,
+        uri=ToolUri.parse(uri),
+        arguments=Labelled({} if arguments is None else arguments, label, parts or {}),
+        context=CallContext(**{"run": "r1", "step": "s1", **context}),
+        timeout=timeout,
+    )
