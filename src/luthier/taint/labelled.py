@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 T_co = TypeVar("T_co", covariant=True)
-_NONE: dict[str, Label] = {}
 
 
 class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
@@ -24,7 +23,7 @@ class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
 
     value: T_co
     label: Label = TRUSTED
-    parts: dict[str, Label] = _NONE
+    parts: dict[str, Label] = msgspec.field(default_factory=dict)
 
     @property
     def whole(self) -> Label:
@@ -51,13 +50,13 @@ class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
             for pointer, label in self.parts.items()
             if pointer.startswith(prefix + "/")
         }
-        return Labelled(value, self.at(prefix), inner or _NONE)
+        return Labelled(value, self.at(prefix), inner)
 
     def joined(self, label: Label) -> Labelled[T_co]:
         """The same value, nowhere better than `label`."""
         if label is TRUSTED:
             return self
-        parts = {pointer: own.join(label) for pointer, own in self.parts.items()} or _NONE
+        parts = {pointer: own.join(label) for pointer, own in self.parts.items()}
         return Labelled(self.value, self.label.join(label), parts)
 
 
@@ -78,7 +77,7 @@ def merge(
         value = [member.value for member in members]
     else:
         value = {key: member.value for key, member in members.items()}
-    return Labelled(value, label, parts or _NONE)
+    return Labelled(value, label, parts)
 
 
 def label_of(value: object) -> Label:
