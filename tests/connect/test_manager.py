@@ -587,3 +587,13 @@ async def test_a_server_that_announces_a_change_with_every_list_is_not_followed_
     listed = len(_methods(lute, "tools/list"))
     await settle(300)
     assert len(_methods(lute, "tools/list")) - listed < 30
+
+
+async def test_who_waits_for_a_list_when_everything_is_closed_is_told_and_not_cancelled() -> None:
+    house = House(server())
+    house.servers["lute"].probe = "ignore"
+    house.servers["lute"].version = "2025-06-18"
+    waiting = house.start(house.manager.manifest("lute"))
+    await settle()
+    await house.settled(house.manager.close_all())
+    assert isinstance(waiting.exception(), ConnectError)

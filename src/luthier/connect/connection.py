@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from luthier.clock import Deadline, sleep
 from luthier.connect import lifecycle
@@ -98,7 +98,8 @@ class Connection:
         if self._state.phase == "ready":
             self._fold(lifecycle.Lost())  # the owner has not been told yet that its session is gone
         commands = self._fold(lifecycle.Wanted())
-        self._owner = loop.create_task(self._own(commands, set(self._owners)))
+        work = self._own(commands, set(self._owners))
+        self._owner = loop.create_task(work, name=f"luthier connection to {self.server}")
         self._owners.add(self._owner)
         self._owner.add_done_callback(self._owners.discard)
         return waiting
@@ -174,10 +175,10 @@ class Connection:
         if self._waiting is not None:
             self._waiting.set_result(session)
             self._waiting = None
-        reason = "it was closed"
+        reason = ""
         try:
             error = await session.wait_closed()
-            reason = reason if error is None else error.message
+            reason = "" if error is None else error.message
         finally:
             if self._session is session:
                 self._session = None
@@ -214,18 +215,17 @@ class Connection:
         )
 
 
-async def ended_within(tasks: Iterable[asyncio.Task[None]], clock: Clock, seconds: float) -> bool:
+async def ended_within(tasks: Iterable[asyncio.Task[Any]], clock: Clock, seconds: float) -> bool:
     """Wait until all have ended, however they end; False when they have not after so long. Cancels none."""
-    tasks = set(tasks)
     try:
         async with Deadline(clock, seconds):
-            await _all_ended(tasks)
+            await _all_ended(set(tasks))
     except TimeoutError:
         return False
     return True
 
 
-async def _all_ended(tasks: set[asyncio.Task[None]]) -> None:
+async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:
     if tasks:
         await asyncio.wait(tasks)
 

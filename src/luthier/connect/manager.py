@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from luthier.clock import Deadline, SystemClock
-from luthier.connect.connection import Connection
+from luthier.connect.connection import Connection, ended_within
 from luthier.connect.launch import prepare
 from luthier.connect.learned import MemoryLearned
 from luthier.connect.lifecycle import Policy
@@ -50,6 +50,9 @@ PROGRESS = 10.0
 
 CACHE_TTL = 300.0
 """Seconds that a list of tools is kept, where neither the entry nor the server says."""
+
+READING = 1.0
+"""Seconds for a list that was being read to notice that its connection was closed."""
 
 CLOSING = 8.0
 """Seconds for a connection to end: a server has 2 s after its stdin is closed and 2 s after SIGTERM."""
@@ -248,11 +251,10 @@ class ConnectionManager:
         await self._close(link for server in self._servers.values() for link in server.links.values())
 
     async def _close(self, links: Iterable[_Link]) -> None:
-        closing = []
-        for link in links:
-            link.manifests.close()
-            closing.append(link.connection.close(CLOSING))
-        await asyncio.gather(*closing)
+        links = list(links)
+        await asyncio.gather(*(link.connection.close(CLOSING) for link in links))
+        readings = [link.manifests.reading for link in links]
+        await ended_within((task for task in readings if task is not None), self._clock, READING)
 
     # Making connections
 

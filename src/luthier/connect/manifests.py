@@ -80,10 +80,10 @@ class ManifestCache:
         if self._reading is None and self._manifest is not None:
             self._read()
 
-    def close(self) -> None:
-        """Stop reading."""
-        if self._reading is not None:
-            self._reading.cancel()
+    @property
+    def reading(self) -> asyncio.Task[Manifest] | None:
+        """The reading under way. It ends when its connection does."""
+        return self._reading
 
     def _read(self) -> asyncio.Task[Manifest]:
         self._reading = asyncio.get_running_loop().create_task(self._refresh())
