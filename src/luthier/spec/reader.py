@@ -89,12 +89,11 @@ class Reader:
 
     def raw(self, *names: str) -> Found | None:
         """The value of a key under any of its names, null too; a fault where two stand together."""
-        there = []
+        spellings = dict.fromkeys(spelling for name in names for spelling in (name, camel(name)))
+        there = [spelling for spelling in spellings if spelling in self.data]
         for name in names:
-            for spelling in dict.fromkeys((name, camel(name))):
-                self._known.setdefault(spelling, name)
-                if spelling in self.data:
-                    there.append(spelling)
+            self._known.setdefault(name, name)
+            self._known.setdefault(camel(name), name)
         self._used.update(there)
         if len(there) > 1:
             message = f"{quoted(there[1])} says the same as {quoted(there[0])}: write only one of them"
