@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from luthier.clock import Clock
-    from luthier.errors import WireError
 
 T = TypeVar("T")
 SERVERS = Path(__file__).parent / "servers"
 BOUND = 20.0
 """Seconds that any single wait of a test may take, however busy the machine is."""
+
+OPENED: list[Session] = []
+"""What `connect` has opened during this test."""
 
 
 async def bounded(awaitable: Awaitable[T], seconds: float = BOUND) -> T:
@@ -105,7 +107,7 @@ async def connect(
     handlers: Handlers | None = None,
 ) -> Session:
     clock = SystemClock()
-    return await open_session(
+    session = await open_session(
         lambda: StdioTransport(how, clock),
         server=how.server,
         clock=clock,
@@ -113,10 +115,12 @@ async def connect(
         pinned=pinned,
         handlers=handlers,
     )
+    OPENED.append(session)
+    return session
 
 
 def processes_of(group: int) -> list[int]:
-    """The processes of a group that still run, by a look at /proc; dead ones that nobody collected do not count."""
+    """The processes of a group that run, by a look at /proc; the dead that nobody collected do not count."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -130,6 +134,11 @@ def processes_of(group: int) -> list[int]:
     return found
 
 
+def descriptors() -> set[int]:
+    """The open files of this process."""
+    return {int(entry.name) for entry in Path("/proc/self/fd").iterdir() if entry.exists()}
+
+
 async def gone(group: int, seconds: float = BOUND) -> bool:
     """Whether the group is empty within that time."""
     loop = asyncio.get_running_loop()
@@ -139,7 +148,3 @@ async def gone(group: int, seconds: float = BOUND) -> bool:
             return False
         await asyncio.sleep(0.02)
     return True
-
-
-def error_of(outcome: WireError | object) -> str:
-    return str(outcome)

@@ -34,8 +34,7 @@ def results(frame: bytes) -> list[tuple[Any, Any]]:
 def test_reading_arbitrary_bytes_gives_messages_or_says_that_it_cannot(frame: bytes) -> None:
     try:
         messages, notes = read(frame)
-    except UnreadableError as error:
-        assert str(error)
+    except UnreadableError:
         return
     assert messages
     assert all(isinstance(message, Message) for message in messages)

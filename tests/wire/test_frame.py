@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ def fed(limit: int, *chunks: bytes) -> list[bytes | Oversized]:
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     marks = sorted({place % (len(data) + 1) for place in places} | {0, len(data)})
-    return [data[start:stop] for start, stop in zip(marks, marks[1:], strict=False)]
+    return [data[start:stop] for start, stop in pairwise(marks)]
 
 
 @given(st.binary(max_size=400), st.lists(st.integers(0, 400), max_size=12), st.integers(1, 60))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -20,8 +20,10 @@ from luthier.errors import (
     WireError,
 )
 from luthier.wire.codec import Message
-from luthier.wire.link import Link
 from tests.wire.support import HandTransport, bounded, open_link
+
+if TYPE_CHECKING:
+    from luthier.wire.link import Link
 
 _any = msgspec.json.Decoder()
 
@@ -401,7 +403,7 @@ async def test_a_listener_is_told_of_progress_and_cannot_do_harm() -> None:
             raise ValueError(message)
 
     _, transport, told, (task,) = await asked(1, None, on_progress=listen)
-    for params in (
+    reports: list[Any] = [
         {"progressToken": 1, "progress": 1, "total": 2, "message": "half"},
         {"progressToken": 1, "progress": 1.5, "total": "two", "message": 5},
         {"progressToken": 1, "progress": "many"},
@@ -409,8 +411,9 @@ async def test_a_listener_is_told_of_progress_and_cannot_do_harm() -> None:
         {"progressToken": 9, "progress": 1},
         {"progressToken": 1, "progress": 2, "message": "bad"},
         [],
-    ):
-        transport.give({"method": "notifications/progress", "params": params})
+    ]
+    for report in reports:
+        transport.give({"method": "notifications/progress", "params": report})
     transport.give({"id": 1, "result": 1})
     assert (await bounded(task))[0] == 1
     assert seen == [(1, 2, "half"), (1.5, None, ""), (2, None, "bad")]
@@ -468,7 +471,7 @@ async def test_closing_ends_what_is_in_flight_and_the_transport() -> None:
 
 async def test_what_cannot_be_written_as_json_is_refused_before_it_is_sent() -> None:
     link, transport, _ = await open_link(FakeClock())
-    with pytest.raises(ProtocolError, match="a set has no form|object has no form") as caught:
+    with pytest.raises(ProtocolError, match="object has no form") as caught:
         await link.request("tools/call", {"arguments": {"a": object()}}, phase="call", tool="t")
     assert not caught.value.sent
     assert transport.sent == []
@@ -478,7 +481,7 @@ async def test_a_server_that_does_not_read_holds_its_callers_until_it_does() -> 
     clock = FakeClock()
     transport = HandTransport()
     transport.free.clear()
-    link, transport, _ = await open_link(clock, transport)
+    link, _, _ = await open_link(clock, transport)
     patient, hasty = ask(link, timeout=5.0), ask(link, timeout=1.0)
     await clock.advance(1.0)
     caught = await fault(hasty)
@@ -522,7 +525,7 @@ async def test_requests_of_the_server_are_passed_over_where_nobody_answers() -> 
 
 
 async def test_params_that_cannot_be_read_are_told_and_taken_as_none() -> None:
-    link, transport, told = await open_link(FakeClock())
+    link, _, told = await open_link(FakeClock())
     seen: list[Any] = []
     link.on_notification = lambda method, params: seen.append((method, params))
     link.deliver(Message(method="notifications/x", params=msgspec.Raw(b"oops")), ())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -29,6 +28,9 @@ from luthier.wire import (
 )
 from luthier.wire.session import MAX_PAGES, META
 from tests.wire.support import bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 async def session_to(
@@ -117,9 +119,9 @@ async def test_legacy_requests_carry_only_the_meta_of_the_call() -> None:
         (Bytes(b'{"jsonrpc":"2.0","id":$ID,"result":{"content":[],"structuredContent":2}}\n'), 2, False),
     ],
     ids=[
-        "object", "list", "number", "text", "null", "exception", "exception without text", "reply", "structured reply",
-        "result", "value like a result", "bare result", "callable", "callable that raises", "callable that delays",
-        "exact result", "exact bytes",
+        "object", "list", "number", "text", "null", "exception", "exception without text", "reply",
+        "structured reply", "result", "value like a result", "bare result", "callable", "callable that raises",
+        "callable that delays", "exact result", "exact bytes",
     ],
 )  # fmt: skip
 async def test_the_server_in_memory_does_as_it_is_told(behaviour: Any, content: Any, is_error: bool) -> None:  # noqa: FBT001

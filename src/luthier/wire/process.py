@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luthier.clock import Deadline, sleep
-from luthier.wire.watchdog import WATCHDOG
+from luthier.wire.watchdog import WATCHDOG, Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,8 +73,10 @@ class ServerProcess:
         on_exit: Callable[[int], None],
         on_gone: Callable[[], None],
         watch_exit: ExitWatch | None = None,
+        watchdog: Watchdog = WATCHDOG,
     ) -> None:
         self._clock = clock
+        self._watchdog = watchdog
         self._on_exit = on_exit
         self._on_gone = on_gone
         self._exited = asyncio.Event()
@@ -82,7 +84,7 @@ class ServerProcess:
         self._popen, (self.stdin, self.stdout, self.stderr) = _spawn(argv, env, cwd)
         self.group = self._popen.pid
         _groups.add(self.group)
-        self.warning = WATCHDOG.watch(self.group)
+        self.warning = watchdog.watch(self.group)
         self._call_off = (watch_exit or _watch_exit)(self._popen, self._has_exited)
 
     async def end(self) -> None:
@@ -125,7 +127,7 @@ class ServerProcess:
             raise
         finally:
             _groups.discard(self.group)
-            WATCHDOG.release(self.group)
+            self._watchdog.release(self.group)
             self._on_gone()
 
     async def _gone(self, grace: float) -> bool:
@@ -148,6 +150,8 @@ def _spawn(
     argv: Sequence[str], env: Mapping[str, str], cwd: str | None
 ) -> tuple[subprocess.Popen[bytes], tuple[int, int, int]]:
     """The process and our ends of its stdin, stdout and stderr."""
+    if not argv:
+        raise ValueError("no command is given")
     pipes: list[int] = []
     try:
         for _ in range(3):

@@ -14,6 +14,7 @@ from luthier.text import one_line
 from luthier.wire.frame import LineSplitter
 from luthier.wire.pipes import PipeReader, PipeWriter
 from luthier.wire.process import ServerProcess
+from luthier.wire.watchdog import WATCHDOG, Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,9 +46,15 @@ class StdioTransport:
     """A transport that is a process. `on_noise` is told what is odd about the process itself."""
 
     def __init__(
-        self, launch: StdioLaunch, clock: Clock, on_noise: Callable[[str], None] | None = None
+        self,
+        launch: StdioLaunch,
+        clock: Clock,
+        on_noise: Callable[[str], None] | None = None,
+        *,
+        watchdog: Watchdog = WATCHDOG,
     ) -> None:
         self._launch = launch
+        self._watchdog = watchdog
         self._clock = clock
         self._on_noise = on_noise
         self._splitter = LineSplitter(launch.max_message_bytes)
@@ -74,6 +81,7 @@ class StdioTransport:
                 clock=self._clock,
                 on_exit=self._exited,
                 on_gone=self._close_pipes,
+                watchdog=self._watchdog,
             )
         except (OSError, ValueError) as error:
             raise _spawn_error(launch, error) from error

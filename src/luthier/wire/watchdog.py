@@ -60,18 +60,12 @@ class Watchdog:
     def release(self, group: int) -> None:
         """That group is gone."""
         with self._lock:
-            self._groups.discard(group)
-            if not self._groups:
-                self._end()
-                return
-            with contextlib.suppress(OSError):
-                self._say(f"- {group}\n")
+            self._release({group} & self._groups)
 
     def close(self) -> None:
         """End it; nothing is watched any more."""
         with self._lock:
-            self._groups.clear()
-            self._end()
+            self._release(set(self._groups))
 
     def forget(self) -> None:
         """We are a fork: groups and watchdog are our parent's."""
@@ -97,6 +91,14 @@ class Watchdog:
         )
         for group in sorted(self._groups):
             self._say(f"+ {group}\n")
+
+    def _release(self, groups: set[int]) -> None:
+        self._groups -= groups
+        with contextlib.suppress(OSError):
+            for group in groups:
+                self._say(f"- {group}\n")
+        if not self._groups:
+            self._end()
 
     def _say(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
