@@ -107,7 +107,8 @@ def test_all_faults_of_the_inputs_are_shown_together(cli: Cli, project: Path) ->
     ensemble = project / "ensembles" / "hello.yaml"
     ensemble.write_text(
         ensemble.read_text().replace(
-            "inputs:\n", "inputs:\n  loud: {type: boolean, required: true}\n  times: {type: integer, required: true}\n"
+            "inputs:\n",
+            "inputs:\n  loud: {type: boolean, required: true}\n  times: {type: integer, required: true}\n",
         )
     )
     done = cli("run", "hello", "-i", "times=often")
@@ -237,7 +238,9 @@ def test_audit_tail_reports_a_record_that_was_changed(cli: Cli, project: Path) -
 
 def test_check_reports_every_fault_with_its_place_and_exits_2(cli: Cli, project: Path) -> None:
     ensemble = project / "ensembles" / "hello.yaml"
-    ensemble.write_text(ensemble.read_text().replace("greeter", "greter").replace("${shout.output}", "${shout.output"))
+    ensemble.write_text(
+        ensemble.read_text().replace("greeter", "greter").replace("${shout.output}", "${shout.output")
+    )
     done = cli("check")
     assert done.exit_code == 2
     assert "hello.yaml:12:" in done.stderr

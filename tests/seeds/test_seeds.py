@@ -69,7 +69,9 @@ def behaviour(spec: dict[str, Any], gate: asyncio.Barrier | None) -> Any:
 
 
 def servers_of(case: dict[str, Any]) -> dict[str, MemoryServer]:
-    parties = [tool["meets"] for tools in case["servers"].values() for tool in tools.values() if "meets" in tool]
+    parties = [
+        tool["meets"] for tools in case["servers"].values() for tool in tools.values() if "meets" in tool
+    ]
     gate = asyncio.Barrier(parties[0]) if parties else None
     return {
         server: MemoryServer(server, {name: behaviour(spec, gate) for name, spec in tools.items()})
@@ -104,7 +106,9 @@ async def test_a_form_of_the_page_means_what_the_page_says(path: Path, tmp_path:
         if "input_faults" in expected:
             with pytest.raises(InputError) as caught:
                 await rt.run(name, case["inputs"])
-            assert [key for key in expected["input_faults"] if key in str(caught.value)] == expected["input_faults"]
+            assert [key for key in expected["input_faults"] if key in str(caught.value)] == expected[
+                "input_faults"
+            ]
             return
         run = await rt.run(name, case.get("inputs"))
     if "fails_at" in expected:

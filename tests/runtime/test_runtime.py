@@ -1,0 +1,315 @@
+"""Runtime: what the file can say can be said in Python, and everything is stopped at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luthier import Labelled, MCPToolError, Refused, Runtime, SpecError, tool
+from luthier.errors import CallTimeoutError, ConnectError, InputError, NotFoundError
+from luthier.events import Event
+from luthier.taint import UNTRUSTED
+from luthier.testing import MemoryAudit, MemoryServer
+from luthier.wire import Hang, Result
+
+GREETING = {
+    "ensemble": "greeting",
+    "inputs": {"name": "world"},
+    "agents": [{"name": "greet", "operation": "tools", "config": {"mcp": "greeter", "tool": "greet"}}],
+    "outputs": {"said": "${greet.output}"},
+}
+ENTRY = {"command": "python", "args": ["none.py"]}
+
+
+def greeter() -> MemoryServer:
+    return MemoryServer(
+        "greeter",
+        {
+            "greet": lambda arguments: f"Hello, {arguments['name']}",
+            "fail": Result({"content": [{"type": "text", "text": "no"}], "isError": True}),
+            "hang": Hang(),
+        },
+        schemas={
+            "greet": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        },
+        descriptions={"greet": "Greets somebody."},
+    )
+
+
+def opened(root: Path, server: MemoryServer | None = None, **parts: Any) -> Runtime:
+    way = (server or greeter()).transport
+    return Runtime.open({"mcpServers": {"greeter": ENTRY}}, root=root, transports={"greeter": way}, **parts)
+
+
+async def test_an_ensemble_runs_without_any_file(tmp_path: Path) -> None:
+    async with opened(tmp_path, ensembles=[GREETING]) as rt:
+        run = await rt.run("greeting", name="Ada")
+    assert run.output == {"said": "Hello, Ada"}
+    assert run.steps["greet"].executed
+    assert run.label.integrity.name == "untrusted"
+
+
+async def test_inputs_may_be_a_mapping_and_names_win_over_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        run = await rt.run(GREETING, {"name": "Bo", "more": 1}, name="Cy")
+    assert run.output == {"said": "Hello, Cy"}
+
+
+async def test_a_labelled_input_keeps_its_label(tmp_path: Path) -> None:
+    step = {
+        "name": "pair",
+        "operation": "transform",
+        "config": {"value": {"a": "${input.a}", "b": "${input.b}"}},
+    }
+    echo = {"ensemble": "echo", "inputs": {"a": 0, "b": 0}, "outputs": "${pair.output}", "agents": [step]}
+    async with opened(tmp_path) as rt:
+        run = await rt.run(echo, a=Labelled(1, UNTRUSTED), b=2)
+    assert run.labelled.at("/a").integrity.name == "untrusted"
+    assert run.labelled.at("/b").integrity.name == "trusted"
+
+
+async def test_faults_of_an_ensemble_are_raised_before_anything_starts(tmp_path: Path) -> None:
+    server = greeter()
+    wrong = GREETING | {
+        "agents": [{"name": "greet", "operation": "tools", "config": {"mcp": "greter", "tool": "x"}}]
+    }
+    async with opened(tmp_path, server) as rt:
+        with pytest.raises(SpecError, match="greeter"):
+            await rt.run(wrong)
+        with pytest.raises(InputError):
+            await rt.run(GREETING | {"inputs": {"name": {"type": "string", "required": True}}})
+    assert server.connections == 0
+
+
+async def test_a_run_ends_at_its_timeout(tmp_path: Path) -> None:
+    stuck = GREETING | {
+        "agents": [{"name": "greet", "operation": "tools", "config": {"mcp": "greeter", "tool": "hang"}}]
+    }
+    async with opened(tmp_path) as rt:
+        run = await rt.run(stuck, run_timeout=0.05)
+    assert not run.success
+    assert run.error is not None
+    assert run.error["kind"] == "timeout"
+
+
+async def test_the_record_of_a_run_is_kept(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        run = await rt.run(GREETING)
+    (file,) = (tmp_path / ".luthier" / "runs").iterdir()
+    assert file.stem == run.id
+    assert len(file.read_text().splitlines()) == len(run.record)
+
+
+async def test_a_call_is_governed_and_answers_with_a_labelled_result(tmp_path: Path) -> None:
+    audit = MemoryAudit()
+    async with opened(tmp_path, audit=audit) as rt:
+        result = await rt.call("mcp://greeter/greet", name="Di")
+    assert result.content == "Hello, Di"
+    assert [source.tool for source in result.label.sources] == ["greet"]
+    assert [type(record).__name__ for record in audit.records] == ["Verdict", "Intent", "Outcome"]
+
+
+async def test_a_refused_call_raises_with_rule_and_reason(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        with pytest.raises(Refused, match="name") as caught:
+            await rt.call("mcp://greeter/greet", name=5)
+    assert caught.value.refusal_kind == "arguments"
+
+
+async def test_unknown_servers_and_tools_are_told_with_the_nearest(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        with pytest.raises(NotFoundError, match="Did you mean greeter"):
+            await rt.call("mcp://greter/greet")
+        with pytest.raises(NotFoundError, match="Did you mean greet"):
+            await rt.call("mcp://greeter/great")
+        with pytest.raises(NotFoundError, match="Did you mean greeting"):
+            await Runtime.open({}, root=tmp_path, ensembles=[GREETING]).run("greting")
+
+
+async def test_a_calls_own_timeout_is_kept(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        with pytest.raises(CallTimeoutError, match="hang"):
+            await rt.call("mcp://greeter/hang", call_timeout=0.05)
+
+
+async def test_tools_are_listed_described_and_executed(tmp_path: Path) -> None:
+    @tool
+    def double(n: int) -> int:
+        """Twice as much."""
+        return 2 * n
+
+    async with opened(tmp_path, tools=[double]) as rt:
+        assert rt.tools.names() == ["builtin://save_to_memory", "custom://double"]
+        listing = await rt.tools.load()
+        assert not listing.failed
+        assert "mcp://greeter/greet" in rt.tools.names()
+        greet = rt.tools.get("mcp://greeter/greet")
+        assert (greet.name, greet.description) == ("mcp://greeter/greet", "Greets somebody.")
+        assert greet.schema == {
+            "name": "greeter__greet",
+            "description": "Greets somebody.",
+            "input_schema": greet.input_schema,
+        }
+        assert await greet.execute(name="Ed") == "Hello, Ed"
+        assert await rt.tools.get("custom://double").execute(n=4) == 8
+        with pytest.raises(MCPToolError, match="no"):
+            await rt.tools.get("mcp://greeter/fail").execute()
+        with pytest.raises(Refused):
+            await greet.execute(name=1)
+        assert [one.name for one in rt.tools.list_tools()] == rt.tools.names()
+        assert repr(greet) == "BoundTool(mcp://greeter/greet)"
+
+
+async def test_a_plain_function_becomes_a_tool(tmp_path: Path) -> None:
+    def half(n: float) -> float:
+        """Half as much."""
+        return n / 2
+
+    async with Runtime.open({}, root=tmp_path, tools=[half]) as rt:
+        assert (await rt.call("custom://half", n=3)).content == 1.5
+
+
+async def test_a_tool_that_was_not_loaded_says_how_to_load_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        with pytest.raises(NotFoundError, match=r"await tools.load\('greeter'\)"):
+            rt.tools.get("mcp://greeter/greet")
+        with pytest.raises(NotFoundError, match="Did you mean builtin://save_to_memory"):
+            rt.tools.get("builtin://save_memory")
+
+
+async def test_a_server_out_of_reach_costs_itself_only(tmp_path: Path) -> None:
+    servers = {"broken": {"command": "python", "args": ["-m", "no_such_module"], "max_retries": 0}}
+    async with opened(tmp_path, servers=servers) as rt:
+        listing = await rt.tools.load()
+        assert isinstance(listing.failed["broken"], ConnectError)
+        assert "mcp://greeter/greet" in rt.tools.names()
+        with pytest.raises(NotFoundError):
+            await rt.tools.load("nobody")
+
+
+async def test_a_definition_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    server = greeter()
+    server.definitions["fail"] = {"inputSchema": "nonsense"}
+    async with opened(tmp_path, server) as rt:
+        listing = await rt.tools.load("greeter")
+    assert [(one.server, one.name) for one in listing.dropped] == [("greeter", "fail")]
+
+
+async def test_servers_given_in_python_win_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "luthier.yaml").write_text(
+        "mcpServers: {greeter: {command: python, args: [none.py], disabled: true}}\n"
+    )
+    way = greeter().transport
+    async with Runtime.open(
+        tmp_path, servers={"greeter": ENTRY, "other": ENTRY}, transports={"greeter": way}
+    ) as rt:
+        assert list(rt.project.servers) == ["greeter", "other"]
+        assert (await rt.call("mcp://greeter/greet", name="Fo")).content == "Hello, Fo"
+
+
+async def test_a_required_server_that_does_not_start_keeps_the_runtime_from_starting(tmp_path: Path) -> None:
+    server = greeter()
+    server.refusal = "closed for repairs"
+    entry = ENTRY | {"required": True, "max_retries": 0}
+    runtime = Runtime.open(
+        {"mcpServers": {"greeter": entry}}, root=tmp_path, transports={"greeter": server.transport}
+    )
+    with pytest.raises(ConnectError, match="closed for repairs"):
+        await runtime.__aenter__()
+
+
+async def test_required_servers_are_connected_at_the_start(tmp_path: Path) -> None:
+    server = greeter()
+    entry = ENTRY | {"required": True}
+    async with Runtime.open(
+        {"mcpServers": {"greeter": entry}}, root=tmp_path, transports={"greeter": server.transport}
+    ):
+        assert server.connections == 1
+    assert server.open == []
+
+
+async def test_connect_and_reconnect(tmp_path: Path) -> None:
+    server = greeter()
+    async with opened(tmp_path, server) as rt:
+        await rt.connect("greeter")
+        await rt.reconnect("greeter")
+        await rt.call("mcp://greeter/greet", name="Gi")
+    assert server.connections == 2
+
+
+async def test_everything_is_closed_when_the_body_fails(tmp_path: Path) -> None:
+    server = greeter()
+    with pytest.raises(RuntimeError, match="mine"):
+        async with opened(tmp_path, server) as rt:
+            await rt.connect("greeter")
+            raise RuntimeError("mine")
+    assert server.open == []
+
+
+async def test_a_call_in_flight_is_cancelled_upstream(tmp_path: Path) -> None:
+    server = greeter()
+    begun = asyncio.Event()
+
+    def started(_: dict[str, Any]) -> Hang:
+        begun.set()
+        return Hang()
+
+    server.tools["hang"] = started
+    async with opened(tmp_path, server) as rt:
+        task = asyncio.create_task(rt.call("mcp://greeter/hang"))
+        await asyncio.wait_for(begun.wait(), 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await rt.call("mcp://greeter/greet", name="Ho")
+        assert len(server.cancelled) == 1
+
+
+async def test_observers_hear_of_runs_steps_and_calls(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    class Ear:
+        def notify(self, event: Event) -> None:
+            heard.append(type(event).__name__)
+
+    async with opened(tmp_path, observers=[Ear()]) as rt:
+        await rt.run(GREETING)
+    assert heard[0] == "RunBegan"
+    assert {"StepBegan", "ServerStarting", "ServerReady", "CallStarted", "CallEnded", "StepDone"} <= set(
+        heard
+    )
+    assert heard.index("RunDone") > heard.index("StepDone")
+
+
+async def test_save_to_memory_keeps_value_and_label(tmp_path: Path) -> None:
+    async with Runtime.open({}, root=tmp_path) as rt:
+        await rt.call("builtin://save_to_memory", key="note", value=Labelled("text", UNTRUSTED))
+        assert rt.memory.read("note").value == "text"
+        assert rt.memory.read("note").whole.integrity.name == "untrusted"
+
+
+def test_without_a_source_the_nearest_project_file_is_used(tmp_path: Path) -> None:
+    (tmp_path / "luthier.yaml").write_text("mcpServers: {near: {command: python, args: [none.py]}}\n")
+    (tmp_path / "deep").mkdir()
+    assert list(Runtime.open(root=tmp_path / "deep").project.servers) == ["near"]
+    assert Runtime.open(Runtime.open(tmp_path).project).project.file == tmp_path / "luthier.yaml"
+
+
+async def test_names_of_an_env_file_reach_the_servers_references(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("WHO=file\n")
+    script = tmp_path / "server.py"
+    script.write_text((Path(__file__).parents[2] / "src/luthier/cli/project/servers/greeter.py").read_text())
+    script.write_text(
+        script.read_text().replace("Hello, ", "Hello from {__import__('os').environ['WHOM']}, ")
+    )
+    source = {
+        "env_file": ".env",
+        "mcpServers": {
+            "greeter": {"command": "python", "args": ["server.py"], "env": {"WHOM": "${env.WHO}"}}
+        },
+    }
+    async with Runtime.open(source, root=tmp_path) as rt:
+        assert (await rt.call("mcp://greeter/greet", name="Io")).content == "Hello from file, Io"

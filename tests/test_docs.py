@@ -1,0 +1,64 @@
+"""The docs run: every example of the README is written out, checked and executed, in its order."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+# A comment on the line before a fence says what to do with it.
+_MARKED = re.compile(
+    r"<!-- (file: (?P<file>\S+)|run in the same folder) -->\n```\w+\n(?P<body>.*?)\n```", re.DOTALL
+)
+_FENCE = re.compile(r"^```(\w+)$", re.MULTILINE)
+
+
+def run(folder: Path, *words: str) -> str:
+    """A command with this environment's programs first on PATH, as in an activated shell."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_examples_of_the_readme_work(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    ran = []
+    for example in _MARKED.finditer(readme):
+        name, body = example["file"], example["body"]
+        if name is None:
+            ran.append(run(tmp_path, "sh", "-ec", body))
+            continue
+        target = tmp_path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(body + "\n")
+        if target.suffix == ".py":
+            ran.append(run(tmp_path, "python", name))
+    assert run(tmp_path, "luthier", "check") == "ok\n"
+    clocks, python = ran
+    assert json.loads(clocks)["there"].endswith("+09:00")
+    assert "+09:00" in python
+    assert "untrusted" in python
+
+
+def test_every_yaml_and_python_example_is_run() -> None:
+    readme = (ROOT / "README.md").read_text()
+    fences = [kind for kind in _FENCE.findall(readme) if kind in ("yaml", "python")]
+    assert len(fences) == sum(1 for example in _MARKED.finditer(readme) if example["file"])
+
+
+def test_the_example_project_is_sound() -> None:
+    assert run(ROOT, "luthier", "check", "examples/repo-digest") == "ok\n"
