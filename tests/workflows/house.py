@@ -63,7 +63,7 @@ class Gate:
             raise
         if isinstance(answer, list) and answer and isinstance(answer[0], Turn):
             answer = answer.pop(0).answer
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, Refusal):
             return msgspec.structs.replace(answer, uri=call.uri, call_id=call.id)
@@ -74,7 +74,7 @@ class Gate:
     async def tool(self, uri: ToolUri, context: CallContext, /) -> Tool:
         assert context.step
         answer = self.schemas.get(_path(uri), {"type": "object"})
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return Tool(uri=uri, input_schema=answer, annotations=self.hints.get(_path(uri), {}))
 

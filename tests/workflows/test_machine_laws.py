@@ -123,7 +123,7 @@ def test_every_run_ends_and_keeps_the_rules(data: st.DataObject, plan: Plan) -> 
     assert_success_is_what_the_failures_say(table)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.data(), plans(), st.sampled_from([TRUSTED, SECRET]))
 def test_every_prefix_of_a_record_folds_to_the_state_that_it_was_written_in(
     data: st.DataObject, plan: Plan, control: Any
@@ -141,7 +141,7 @@ def test_every_prefix_of_a_record_folds_to_the_state_that_it_was_written_in(
         assert decide(state) == commands
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.data(), plans())
 def test_a_record_written_and_read_folds_to_the_same_state(data: st.DataObject, plan: Plan) -> None:
     table = Table(plan)

@@ -111,6 +111,9 @@ outputs: {x: "${parallel_1.failed}"}
         assert made.covers["a"] == "parallel_1"
         assert made.last == "parallel_1"
         assert list(made.leaves("parallel_1")) == ["a", "b"]
+        assert made.step("a").name == "a"
+        with pytest.raises(KeyError):
+            made.step("parallel_1")
 
     def test_what_is_said_at_a_place_wins_over_the_definition(self) -> None:
         made = steps(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
-from luthier.clock import settle
+from luthier.clock import FakeClock, settle
 from luthier.context import CallContext
 from luthier.errors import (
     CallTimeoutError,
@@ -17,10 +18,11 @@ from luthier.errors import (
     UnresolvedReferenceError,
     WireError,
 )
-from luthier.events import RunDone, StepBegan
+from luthier.events import Event, Observers, RunDone, StepBegan
 from luthier.spec import ToolFilter
-from luthier.taint import TRUSTED
-from tests.workflows.house import Gate, House, entry, kinds, turns
+from luthier.taint import TRUSTED, Labelled
+from luthier.workflows import run_ensemble
+from tests.workflows.house import LONG, Gate, House, entry, kinds, read, turns
 
 if TYPE_CHECKING:
     from luthier.workflows import Run
@@ -360,6 +362,21 @@ class TestBeingCalledOff:
         release.set()
         await settle()
 
+    async def test_a_cancellation_that_comes_with_the_end_still_counts(self) -> None:
+        house = House(Gate({"s/one": 1}))
+
+        class Late:
+            def notify(self, event: Event) -> None:
+                if isinstance(event, RunDone):
+                    tasks[0].cancel()
+
+        services = msgspec.structs.replace(house.services, observers=Observers([Late()]))
+        run = run_ensemble(read(self.TEXT), Labelled({}), services=services)
+        tasks = [asyncio.get_running_loop().create_task(run)]
+        await asyncio.wait(tasks, timeout=LONG)
+        assert tasks[0].cancelled()
+        assert house.kept.records["run-1"][-1].kind == "RunEnded"
+
     async def test_between_attempts_there_is_nothing_to_wait_for(self) -> None:
         house = House(Gate({"s/one": GONE}))
         async with house.running(call()) as task:
@@ -368,3 +385,72 @@ class TestBeingCalledOff:
             assert task.cancelled()
         assert house.clock.waiting == 0
         assert house.kept.records["run-1"][-1].kind == "RunEnded"
+
+
+class BrokenClock(FakeClock):
+    """Tells the time so many times, then breaks."""
+
+    left = 3
+
+    def now(self) -> float:
+        self.left -= 1
+        if self.left < 0:
+            raise ZeroDivisionError("no more time")
+        return super().now()
+
+
+@pytest.mark.parametrize("left", [1, 3, 4, 5])
+async def test_a_fault_of_ours_ends_the_run_with_that_exception(left: int) -> None:
+    house = House(Gate({"s/one": lambda _: asyncio.sleep(0)}))
+    clock = BrokenClock()
+    clock.left = left
+    services = msgspec.structs.replace(house.services, clock=clock)
+    async with asyncio.timeout(LONG):
+        with pytest.raises(ZeroDivisionError):
+            await run_ensemble(read(TestBeingCalledOff.TEXT), Labelled({}), services=services, timeout=100.0)
+    await settle()
+    assert clock.waiting == 0
+
+
+async def test_such_a_fault_leaves_no_timer_of_a_step_between_attempts() -> None:
+    clock = BrokenClock()
+    clock.left = 100
+
+    def break_it(_: Any) -> None:
+        clock.left = 0
+
+    house = House(Gate({"s/one": GONE, "s/two": break_it}))
+    text = call() + "  - {name: b, operation: tools, config: {mcp: s, tool: two}, input: {}}\n"
+    services = msgspec.structs.replace(house.services, clock=clock)
+    async with asyncio.timeout(LONG):
+        with pytest.raises(ZeroDivisionError):
+            await run_ensemble(read(text), Labelled({}), services=services)
+    assert clock.waiting == 0
+
+
+async def test_of_two_such_faults_the_first_is_told() -> None:
+    clock = BrokenClock()
+    clock.left = 100
+    release = asyncio.Event()
+
+    async def wait(_: Any) -> None:
+        await release.wait()
+
+    house = House(Gate({"s/one": wait, "s/two": wait}))
+    text = (
+        TestBeingCalledOff.TEXT.rstrip()
+        + "\n      - {name: c, operation: tools, config: {mcp: s, tool: two}}\n"
+    )
+    services = msgspec.structs.replace(house.services, clock=clock)
+    task = asyncio.get_running_loop().create_task(run_ensemble(read(text), Labelled({}), services=services))
+    await settle()
+    clock.left = 0
+    release.set()
+    async with asyncio.timeout(LONG):
+        with pytest.raises(ZeroDivisionError):
+            await task
+
+
+async def test_an_operation_that_cancels_itself_has_failed() -> None:
+    run = await House(Gate({"s/one": asyncio.CancelledError()})).run(TestBeingCalledOff.TEXT)
+    assert run.error == {"kind": "code", "message": "the operation cancelled itself", "step": "a"}

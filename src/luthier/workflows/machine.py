@@ -94,7 +94,18 @@ class Phase(Enum):
 class Progress:
     """How far one node has come. Changed by the state only."""
 
-    __slots__ = ("attempt", "awaited", "called_off", "control", "ended", "failed", "node", "phase", "winner")
+    __slots__ = (
+        "attempt",
+        "awaited",
+        "called_off",
+        "control",
+        "ended",
+        "failed",
+        "node",
+        "phase",
+        "unended",
+        "winner",
+    )
 
     def __init__(self, node: Node, control: Label) -> None:
         self.node = node
@@ -105,6 +116,7 @@ class Progress:
         self.failed: AttemptFailed | None = None  # the last attempt, while another is to come
         self.ended: StepEnded | None = None
         self.called_off = False
+        self.unended = len(node.members or ())  # of a group's members
         self.winner = ""  # of a group that does not wait for all
 
 
@@ -328,6 +340,7 @@ class State:
     # Groups.
 
     def _member_ended(self, group: Progress, key: str, data: StepEnded) -> None:
+        group.unended -= 1
         if group.phase is not Phase.running:
             return
         node = group.node
@@ -336,7 +349,7 @@ class State:
             group.winner = key
             for member in node.members or ():
                 self._call_off(member)
-        if all(self.nodes[member].phase is Phase.ended for member in node.members or ()):
+        if not group.unended:
             self._put(End(node.key, self._group_end(group)))
 
     def _group_end(self, group: Progress) -> StepEnded:

@@ -68,6 +68,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """The keys of the steps, groups left out."""
         return tuple(key for key, node in self.nodes.items() if node.members is None)
 
+    def step(self, key: str) -> Step:
+        """The step of that key. Raises KeyError for a group."""
+        step = self.nodes[key].step
+        if step is None:
+            raise KeyError(key)
+        return step
+
     def leaves(self, key: str) -> Iterator[str]:
         """The steps below a node; a step is its own."""
         members = self.nodes[key].members

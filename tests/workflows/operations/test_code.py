@@ -163,6 +163,10 @@ class TestHowItIsFound:
         desk.script("def run(context): return 'another version'")
         assert (await desk.run()).output == "another version"
 
+    async def test_a_script_knows_its_file(self, desk: Desk) -> None:
+        desk.script("def run(context): return [__file__, __name__ == '__main__']")
+        assert (await desk.run()).output == [str(desk.root / "scripts" / "it.py"), False]
+
     async def test_a_script_may_define_dataclasses(self, desk: Desk) -> None:
         desk.script(
             """
@@ -242,14 +246,14 @@ class TestHowItRuns:
             """
             import asyncio
             async def run(context):
-                await asyncio.Event().wait()
+                if context.input["wait"]:
+                    await asyncio.Event().wait()
             """
         )
-        text = desk.text().replace("name: a,", "name: a, timeout: 1000,")
+        assert (await desk.run(desk.text("{wait: false}"))).success
+        text = desk.text("{wait: true}").replace("name: a,", "name: a, timeout: 1000,")
         async with desk.house.running(text) as task:
-            async with asyncio.timeout(LONG):
-                while not task.done():
-                    await desk.house.clock.advance(0.5)
+            await desk.house.clock.advance(1.0)
             assert (await task).error == {"kind": "timeout", "message": "timed out after 1 s", "step": "a"}
 
 

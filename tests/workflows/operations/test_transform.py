@@ -79,9 +79,11 @@ class TestMerge:
             ([None, {"a": 1}, None], {"a": 1}),
             ([None, [1]], [1]),
             ([None, None], None),
-            ([1, 2], "merge takes only lists or only mappings, not int"),
-            ([[1], {"a": 1}], "merge takes only lists or only mappings, not dict, list"),
-            ("text", "merge takes a list of values, not a str"),
+            ([1, 2], "merge takes only lists or only mappings, not a number"),
+            ([[1], {"a": 1}], "merge takes only lists or only mappings, not a list and a mapping"),
+            ([True], "merge takes only lists or only mappings, not true or false"),
+            ("text", "merge takes a list of values, not text"),
+            (None, "merge takes a list of values, not null"),
         ],
     )
     async def test_lists_are_joined_and_of_mappings_the_later_wins(self, items: Any, output: Any) -> None:
@@ -252,7 +254,7 @@ class TestTables:
             ("a,b\n1,2,3", "csv", "csv row 1 has 3 cells, the header has 2"),
             ('a\n"x', "csv", "this is not csv: line 2"),
             ("{}\n\nnope", "jsonl", "line 3 is not JSON"),
-            (5, "csv", "csv is read from text, not from a int"),
+            (5, "csv", "csv is read from text, not from a number"),
         ],
     )
     def test_what_cannot_be_read_is_named(self, text: Any, form: str, message: str) -> None:
@@ -275,7 +277,7 @@ class TestTables:
         assert formatted(rows, "csv") == ""
 
     def test_rows_of_csv_must_be_mappings(self) -> None:
-        with pytest.raises(StepError, match="row 2 is a int"):
+        with pytest.raises(StepError, match="row 2 is a number"):
             formatted([{}, 1], "csv")
 
     @given(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from luthier.errors import LuthierError, Refused, StepError, kind_of
+from luthier.workflows.operations.texts import a_kind
 from luthier.workflows.record import Failure
 from luthier.workflows.retries import Outcome
 
@@ -68,9 +69,7 @@ class Attempt:
             return self.inputs
         given = self.evaluate(self.step.inputs)
         if not isinstance(given.value, dict):
-            raise StepError(
-                "arguments", f"the inputs of a step are a mapping, not a {type(given.value).__name__}"
-            )
+            raise StepError("arguments", f"the inputs of a step are a mapping, not {a_kind(given.value)}")
         return given
 
     def failed(self, error: BaseException, *, label: Label | None = None, **rest: Any) -> Outcome:

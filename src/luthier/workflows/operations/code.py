@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luthier.errors import StepError
 from luthier.spec.scripts import find_script
@@ -44,6 +44,10 @@ class ScriptContext:
         self.log = log
 
 
+class _OnLoop(NamedTuple):
+    function: Function
+
+
 async def perform(attempt: Attempt, config: CodeConfig) -> Outcome:
     """Call the script's function with the step's inputs; what it returns is the output. Raises StepError."""
     given = attempt.given()
@@ -64,10 +68,7 @@ async def perform(attempt: Attempt, config: CodeConfig) -> Outcome:
 
 async def _called(attempt: Attempt, path: Path, script: str, context: ScriptContext) -> Any:
     function = _scripts.cached(path)
-    result: Any
-    if function is not None and inspect.iscoroutinefunction(function):
-        result = function(context)
-    else:
+    if function is None or not inspect.iscoroutinefunction(function):
         try:
             done = await in_thread(_load_and_call, path, context)
         except asyncio.CancelledError:
@@ -76,10 +77,14 @@ async def _called(attempt: Attempt, path: Path, script: str, context: ScriptCont
         if done.error is not None:
             raise _blamed(done.error, path, script) from done.error
         result = done.value
-    if not inspect.isawaitable(result):
-        return result
+        if isinstance(result, _OnLoop):
+            function = result.function
+        elif not inspect.isawaitable(result):
+            return result
+        else:
+            function = lambda _: result  # noqa: E731  (what a sync function promised)
     try:
-        return await result
+        return await function(context)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
             raise
@@ -87,9 +92,9 @@ async def _called(attempt: Attempt, path: Path, script: str, context: ScriptCont
 
 
 def _load_and_call(path: Path, context: ScriptContext) -> Any:
-    """What the function returns; of an async one, the coroutine, which the loop will run."""
-    function: Function = _scripts.load(path)
-    return function(context)
+    """What the function returns; an async one is handed to the loop instead of being called here."""
+    function = _scripts.load(path)
+    return _OnLoop(function) if inspect.iscoroutinefunction(function) else function(context)
 
 
 def _is_being_cancelled() -> bool:

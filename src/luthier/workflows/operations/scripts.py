@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import threading
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
 from typing import TYPE_CHECKING, Any
 
 from luthier.errors import StepError
@@ -59,13 +59,12 @@ def _version(path: Path) -> object:
 def _module(path: Path) -> Any:
     """The file as a module, entered in `sys.modules`, where dataclasses look their module up by name."""
     name = f"luthier_script:{path}"
-    spec = importlib.util.spec_from_loader(name, _Loader(name, str(path)), origin=str(path))
-    if spec is None or spec.loader is None:
-        raise StepError("code", f"{path.name} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
+    loader = _Loader(name, str(path))
+    module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
+    module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise

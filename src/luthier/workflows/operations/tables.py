@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from luthier.errors import StepError
-from luthier.workflows.operations.texts import json_text, spelled
+from luthier.workflows.operations.texts import a_kind, json_text, spelled
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?", re.ASCII)
@@ -24,7 +24,7 @@ def parsed(text: Any, form: str) -> list[Any]:
     would be written the same way (`007` and `1e3` are text); an empty one is null.
     """
     if not isinstance(text, str):
-        raise StepError("code", f"{form} is read from text, not from a {type(text).__name__}")
+        raise StepError("code", f"{form} is read from text, not from {a_kind(text)}")
     text = text.removeprefix("\ufeff")
     return _json_lines(text) if form == "jsonl" else _rows(text, form)
 
@@ -35,7 +35,7 @@ def formatted(rows: list[Any], form: str, columns: tuple[str, ...] = ()) -> str:
         return "\n".join(map(json_text, rows))
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
-            raise StepError("code", f"{form} is made of mappings; row {number} is a {type(row).__name__}")
+            raise StepError("code", f"{form} is made of mappings; row {number} is {a_kind(row)}")
     fields = columns or tuple(dict.fromkeys(field for row in rows for field in row))
     if not rows or not fields:
         return ""

@@ -8,6 +8,23 @@ from typing import Any
 from luthier.expr.numbers import number_text
 
 
+def a_kind(value: Any) -> str:
+    """What a value is, in the words of the files: `a list`, `text`, `true or false`."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
 def json_text(value: Any) -> str:
     """Compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

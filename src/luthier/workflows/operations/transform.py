@@ -8,6 +8,7 @@ from luthier.errors import StepError
 from luthier.taint import Labelled, merge
 from luthier.tools import delivered
 from luthier.workflows.operations.pipeline import reshaped
+from luthier.workflows.operations.texts import a_kind
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def merged(given: Labelled[Any]) -> Labelled[Any]:
     """Lists end to end, or mappings into one where the later wins; null, as of a skipped step, is nothing."""
     value = delivered(given.value)
     if not isinstance(value, list):
-        raise StepError("code", f"merge takes a list of values, not a {type(value).__name__}")
+        raise StepError("code", f"merge takes a list of values, not {a_kind(value)}")
     items = [given.member(index, item) for index, item in enumerate(value) if item is not None]
     label = given.whole if len(items) < len(value) else given.label
     if not items:
@@ -46,5 +47,5 @@ def merged(given: Labelled[Any]) -> Labelled[Any]:
         )
     if all(isinstance(item.value, dict) for item in items):
         return merge({key: item.member(key, one) for item in items for key, one in item.value.items()}, label)
-    kinds = ", ".join(sorted({type(item.value).__name__ for item in items}))
+    kinds = " and ".join(sorted({a_kind(item.value) for item in items}))
     raise StepError("code", f"merge takes only lists or only mappings, not {kinds}")

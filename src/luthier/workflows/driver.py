@@ -1,0 +1,382 @@
+"""The driver of the machine: it performs commands, appends an entry for each, and tells the observers.
+
+Each attempt is a task of its own. Whatever ends an attempt, and every timer, leads to the same place: an
+entry is appended, and the commands that now stand are performed. The driver decides nothing that the record
+does not show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from luthier.errors import LuthierError, StepError
+from luthier.events import Event, RunBegan, RunDone, StepBegan, StepDone
+from luthier.expr import Scope
+from luthier.taint import TRUSTED, Confidentiality, Label, Labelled
+from luthier.text import one_line
+from luthier.tools import delivered
+from luthier.workflows.hand import Hand
+from luthier.workflows.machine import (
+    Cancel,
+    Command,
+    End,
+    Finish,
+    Judge,
+    Start,
+    State,
+    decide,
+    settle,
+)
+from luthier.workflows.operations import Attempt, failure_of
+from luthier.workflows.operations.texts import a_kind
+from luthier.workflows.record import (
+    NULL,
+    WITHHELD,
+    BranchTaken,
+    Data,
+    Entry,
+    Failure,
+    RunEnded,
+    RunHalted,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+)
+from luthier.workflows.retries import Outcome
+from luthier.workflows.run import Run, status_of
+from luthier.workflows.scope import RunScope, fixed_names
+
+if TYPE_CHECKING:
+    from luthier.clock import Timer
+    from luthier.context import CallContext
+    from luthier.expr import Compiled
+    from luthier.workflows.operations.attempt import Play
+    from luthier.workflows.plan import Plan
+    from luthier.workflows.services import Services
+
+_log = logging.getLogger("luthier.workflows")
+
+
+class Driver:
+    """Drives one run, once. `context` is the run's own, `grace` the seconds that a step has to let go.
+
+    `now` is the run's start, in Unix seconds, and `play` runs an ensemble inside this one.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Labelled[Any],
+        services: Services,
+        *,
+        context: CallContext,
+        parent: str,
+        now: float,
+        grace: float,
+        play: Play,
+    ) -> None:
+        self._plan = plan
+        self._inputs = inputs
+        self._services = services
+        self._clock = services.clock
+        self._context = context
+        self._parent = parent
+        self._now = now
+        self._grace = grace
+        self._play = play
+        self._entries: list[Entry] = []
+        self._state = State(plan)
+        self._hands: dict[str, Hand] = {}
+        self._resting: dict[str, Timer] = {}
+        self._rested: set[str] = set()
+        self._began: dict[str, float] = {}
+        self._started = self._clock.monotonic()
+        self._done: asyncio.Future[RunEnded] = asyncio.get_running_loop().create_future()
+        run = {"id": context.run, "ensemble": plan.ensemble, "started": now}
+        names = fixed_names(inputs, run, services.environ, services.project.expose_env)
+        self._view = RunScope(names, self._state)
+        self._scope = Scope(self._view, now=now)
+
+    async def run(self) -> Run:
+        """The run, when it has ended. Cancelled, it ends first, within the grace of its steps."""
+        timer = self._arm_deadline()
+        try:
+            self._begin()
+            ended = await asyncio.shield(self._done)
+        except asyncio.CancelledError:
+            self._guarded(self._halt, Failure(kind="cancelled", message="the run was cancelled"))
+            await asyncio.shield(self._done)  # the hands end it: each has its grace
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+            self._drop_all()
+            self._keep()
+        return self._result(ended)
+
+    # Beginning and end.
+
+    def _begin(self) -> None:
+        self._tell(
+            RunBegan(
+                at=self._now,
+                run=self._context.run,
+                ensemble=self._plan.ensemble,
+                steps=self._plan.steps,
+                parent=self._parent,
+            )
+        )
+        self._append(
+            RunStarted(
+                run=self._context.run,
+                ensemble=self._plan.ensemble,
+                plan=self._plan.digest(),
+                inputs=self._inputs,
+                parent=self._parent,
+                control=self._context.control,
+            ),
+            at=self._now,
+        )
+        self._guarded(self._advance)
+
+    def _arm_deadline(self) -> Timer | None:
+        if self._context.deadline is None:
+            return None
+        seconds = self._context.deadline - self._clock.monotonic()
+        error = Failure(kind="timeout", message="the deadline of the run has passed")
+        return self._clock.call_later(max(seconds, 0.0), lambda: self._guarded(self._halt, error))
+
+    def _halt(self, error: Failure) -> None:
+        if self._state.ended is None and self._state.stopped is None:
+            self._append(RunHalted(error=error))
+            self._advance()
+
+    def _finish(self, finish: Finish) -> None:
+        error, step, output = finish.error, finish.step, NULL
+        if error is None:
+            output, error = self._outputs()
+        elif finish.label is not TRUSTED:
+            output = Labelled(None, finish.label)
+        output = output.joined(self._context.control)
+        duration = (self._clock.monotonic() - self._started) * 1000
+        ended = RunEnded(success=error is None, output=output, error=error, step=step, duration=duration)
+        self._append(ended)
+        self._tell(
+            RunDone(
+                at=self._entries[-1].at,
+                run=self._context.run,
+                ensemble=self._plan.ensemble,
+                success=ended.success,
+                duration=duration,
+                reason=_shown(error, output.label),
+            )
+        )
+        self._done.set_result(ended)
+
+    def _outputs(self) -> tuple[Labelled[Any], Failure | None]:
+        """What the run delivers, or why it cannot."""
+        outputs = self._plan.outputs
+        try:
+            if outputs is not None:
+                found = outputs.evaluate(self._scope)
+            elif self._plan.last:
+                ended = self._state.nodes[self._plan.last].ended
+                found = NULL if ended is None else ended.output
+            else:
+                found = NULL
+            return Labelled(delivered(found.value), found.label, found.parts), None
+        except (LuthierError, RecursionError) as error:
+            label = self._view.label_of(outputs) if outputs is not None else TRUSTED
+            return Labelled(None, label), failure_of(error)
+
+    def _result(self, ended: RunEnded) -> Run:
+        error = None
+        if ended.error is not None:
+            error = {**ended.error.view(), **({"step": ended.step} if ended.step else {})}
+        return Run(
+            id=self._context.run,
+            ensemble=self._plan.ensemble,
+            success=ended.success,
+            labelled=ended.output,
+            steps={key: status_of(progress) for key, progress in self._state.nodes.items()},
+            error=error,
+            note="" if ended.error is None else ended.error.note,
+            duration=ended.duration,
+            record=tuple(self._entries),
+        )
+
+    def _keep(self) -> None:
+        """A record that cannot be kept does not take the run's result with it."""
+        if self._services.records is None or not self._entries:
+            return
+        try:
+            self._services.records.keep(self._context.run, self._entries)
+        except Exception:  # noqa: BLE001  (logged)
+            _log.exception("the record of run %s could not be kept", self._context.run)
+
+    def _drop_all(self) -> None:
+        """What is still at work here was cut off by a second cancellation, or by a fault of ours."""
+        for timer in self._resting.values():
+            timer.cancel()
+        for hand in self._hands.values():
+            hand.drop()
+
+    # Doing what the machine says.
+
+    def _guarded(self, action: Any, *arguments: Any) -> None:
+        """Act; a fault of ours ends the run with that exception instead of leaving it hanging."""
+        try:
+            action(*arguments)
+        except Exception as error:  # noqa: BLE001  (given to whoever awaits the run)
+            if not self._done.done():
+                self._done.set_exception(error)
+
+    def _append(self, data: Data, step: str = "", attempt: int = 0, *, at: float | None = None) -> None:
+        entry = Entry(
+            seq=len(self._entries) + 1,
+            at=self._clock.now() if at is None else at,
+            data=data,
+            step=step,
+            attempt=attempt,
+        )
+        self._entries.append(entry)
+        self._state.apply(entry)
+
+    def _advance(self) -> None:
+        """Perform what stands until nothing new does. A command may fall because of one before it."""
+        moved = True
+        while moved:
+            moved = False
+            for command in decide(self._state):
+                key = "" if isinstance(command, Finish) else command.step
+                if self._state.agenda.get(key) is command and self._perform(command):
+                    moved = True
+
+    def _perform(self, command: Command) -> bool:
+        """Whether anything was done: what is in hand already is not done again."""
+        match command:
+            case Start():
+                return self._start(command)
+            case End(step=key, data=data):
+                self._end(key, data)
+            case Judge(step=key):
+                self._judge(key, cast("Compiled", self._plan.step(key).condition))
+            case Cancel(step=key):
+                return self._hands[key].cancel("cancelled")
+            case _:
+                self._finish(command)
+        return True
+
+    def _judge(self, key: str, condition: Compiled) -> None:
+        try:
+            read = condition.evaluate(self._scope)
+            value, label = delivered(read.value), read.whole
+            if value is not None and not isinstance(value, bool):
+                message = f"the condition must give true or false, not {a_kind(value)}"
+                hint = "Compare it with something, or write !! before it."
+                raise StepError("condition", message, hint=hint)
+        except (LuthierError, RecursionError) as error:
+            outcome = Outcome(error=failure_of(error), label=self._view.label_of(condition))
+            self._settle(key, 0, outcome)
+        else:
+            self._append(BranchTaken(taken=value is True, label=label), key)
+
+    def _start(self, command: Start) -> bool:
+        key, now = command.step, self._clock.now()
+        if command.due and key not in self._rested:
+            if key in self._resting:
+                return False
+            wait = max(command.due - now, 0.0)
+            self._resting[key] = self._clock.call_later(wait, lambda: self._wake(key))
+            return True
+        self._rested.discard(key)
+        node = self._plan.nodes[key]
+        self._began.setdefault(key, self._clock.monotonic())
+        self._append(StepStarted(), key, command.attempt)
+        operation = "parallel" if node.step is None else node.step.operation
+        self._tell(
+            StepBegan(at=now, run=self._context.run, step=key, operation=operation, attempt=command.attempt)
+        )
+        if node.step is not None:
+            self._hands[key] = self._hand(key, command.attempt)
+        return True
+
+    def _wake(self, key: str) -> None:
+        del self._resting[key]
+        self._rested.add(key)
+        self._guarded(self._advance)
+
+    def _hand(self, key: str, number: int) -> Hand:
+        step = self._plan.step(key)
+        deadline = self._context.deadline
+        if step.timeout is not None:
+            own = self._clock.monotonic() + step.timeout
+            deadline = own if deadline is None else min(own, deadline)
+        context = msgspec.structs.replace(
+            self._context,
+            step=key,
+            attempt=number,
+            deadline=deadline,
+            control=self._state.nodes[key].control,
+        )
+        attempt = Attempt(
+            step,
+            number=number,
+            context=context,
+            scope=self._scope,
+            inputs=self._inputs,
+            services=self._services,
+            tell=lambda data: self._append(data, key, number),
+            play=self._play,
+        )
+        return Hand(attempt, self._clock, self._grace, lambda outcome: self._let_go(key, number, outcome))
+
+    def _let_go(self, key: str, number: int, outcome: Outcome) -> None:
+        del self._hands[key]
+        self._guarded(self._settle_and_advance, key, number, outcome)
+
+    def _settle_and_advance(self, key: str, number: int, outcome: Outcome) -> None:
+        self._settle(key, number, outcome)
+        self._advance()
+
+    def _settle(self, key: str, number: int, outcome: Outcome) -> None:
+        data = settle(self._state, key, outcome)
+        if isinstance(data, StepEnded):
+            self._end(key, data)
+        else:
+            self._append(data, key, number)
+
+    def _end(self, key: str, data: StepEnded) -> None:
+        if key in self._resting:
+            self._resting.pop(key).cancel()
+        began = self._began.get(key)
+        if began is not None:
+            data = msgspec.structs.replace(data, duration=(self._clock.monotonic() - began) * 1000)
+        self._append(data, key, self._state.nodes[key].attempt)
+        status = data.end if data.end in ("ok", "failed") else "skipped"
+        self._tell(
+            StepDone(
+                at=self._entries[-1].at,
+                run=self._context.run,
+                step=key,
+                status=status,
+                duration=data.duration,
+                reason="condition"
+                if data.error is None and status == "skipped"
+                else _shown(data.error, data.label),
+            )
+        )
+
+    def _tell(self, event: Event) -> None:
+        self._services.observers.notify(event)
+
+
+def _shown(error: Failure | None, label: Label) -> str:
+    """The reason as an event may carry it."""
+    if error is None:
+        return ""
+    return WITHHELD if label.confidentiality is Confidentiality.secret else one_line(error.message)
