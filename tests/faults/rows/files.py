@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from luthier.errors import ConnectError
+from luthier import Runtime
+from luthier.errors import ConnectError, SpecError
 from tests.faults.rows.table import own
 
 if TYPE_CHECKING:
@@ -33,6 +34,15 @@ async def references_are_expanded_alike_in_every_field(bench: Bench) -> None:
         word = environ["WORD"]
         assert seen["args"] == [word, word, word, "default", "${WORD}"]
         assert seen["env"]["TOKEN"] == f"Bearer {word}"
+
+
+@own("101", "plain")
+async def a_mistyped_key_is_refused_with_a_suggestion_and_nothing_is_started(bench: Bench) -> None:
+    project = {"mcpServers": {"faulty": bench.fields(inherit_envs=["HOME"])}}
+    with pytest.raises(SpecError, match="inherit_env"):
+        async with Runtime.open(project, root=bench.root) as rt:
+            await rt.call("mcp://faulty/echo")
+    assert bench.journal.starts() == []
 
 
 @own("102", "plain")
