@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import ExpressionError, SpecError
+from luthier.expr import compile_value
 from luthier.spec import Document, load, read_ensemble
 from luthier.spec.document import dotted, locate
+from luthier.spec.expressions import Placed
 
 TEXT = """\
 a: 1
@@ -36,6 +38,19 @@ def test_what_is_not_there_is_told_at_the_nearest_thing_around_it() -> None:
     assert not document.holds(("list", 1, "zzz"))
     assert not document.holds(("a", "b"))
     assert not document.holds(("list", 7))
+
+
+def test_a_character_of_what_is_not_there_is_told_at_what_is_around_it() -> None:
+    document = load(TEXT, file="f")
+    assert document.fault_within("here", ("list", 7), 3).place == "f:3:3"
+
+
+def test_a_name_that_cannot_be_found_is_told_at_its_value() -> None:
+    value = ["${a.b}", "${a.c}"]
+    use = Placed(("x",), value, compile_value(value))
+    assert use.spot("a", "c") == (("x", 1), 2)
+    assert use.spot("a", "zzz") == (("x", 0), 2)
+    assert use.spot("zzz") == (("x",), 0)
 
 
 def test_python_data_has_no_places_so_the_message_tells_the_path() -> None:

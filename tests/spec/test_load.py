@@ -184,7 +184,9 @@ def test_aliases_cannot_stand_for_too_much() -> None:
 
 
 def test_the_number_of_values_is_bounded() -> None:
-    assert fault_of("[" + "1," * MAX_VALUES + "]").message == "the file holds more than 100000 values"
+    most = f"a: &a [{'1, ' * 988}]\nb: [{'*a, ' * (MAX_VALUES // 1000)}]\n"
+    assert load(most + "c: [1]\n").data
+    assert fault_of(f"{most}c: [{'1, ' * 2000}]\n").message == "the file holds more than 100000 values"
 
 
 def test_bytes_that_are_no_text_are_named_by_place(tmp_path: Path) -> None:

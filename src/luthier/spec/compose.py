@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml import events as ev
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.reader import ReaderError
 
 from luthier.errors import Fault, SpecError
@@ -45,15 +45,13 @@ class Composer:
     def document(self) -> Document:
         try:
             data, root = self._compose()
-        except MarkedYAMLError as error:
-            raise SpecError([*self._faults, explain(error, self._file, self._text)]) from error
         except ReaderError as error:
             line, column = self._text.at(error.position)
             shown = escape(chr(error.character))
             fault = Fault(f"the character {shown} is not allowed in YAML", self._file, line, column)
             raise SpecError([fault]) from error
         except YAMLError as error:
-            raise SpecError([*self._faults, Fault(f"this is not YAML: {error}", self._file)]) from error
+            raise SpecError([*self._faults, explain(error, self._file, self._text)]) from error
         if self._faults:
             raise SpecError(self._faults)
         return Document(self._file, data, self._text, root)

@@ -34,7 +34,7 @@ class Placed:
 
     def spot(self, name: str, member: str = "") -> tuple[KeyPath, int]:
         """The string that uses a root name, with that member if it can be, and the offset of the name."""
-        root = rf"(?<![\w.$'\"-]){re.escape(name)}"
+        root = rf"(?<![\w.$'\"])(?<!\w-){re.escape(name)}"
         patterns = [rf"{root}(?:\?\.|\.|\[['\"]){re.escape(member)}(?![\w-])"] if member else []
         for pattern in (*patterns, rf"{root}(?![\w-])"):
             for path, text in _strings(self.path, self.value):

@@ -174,8 +174,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 
 def _changed(value: Any) -> Any:
     """A value as JSON; of a part of an entry, what differs from its defaults."""
-    if not isinstance(value, msgspec.Struct):
-        return msgspec.to_builtins(value)
-    plain = type(value)()
-    fields = {name: getattr(value, name) for name in value.__struct_fields__}
-    return {name: msgspec.to_builtins(item) for name, item in fields.items() if item != getattr(plain, name)}
+    if isinstance(value, msgspec.Struct):
+        plain = type(value)()
+        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        value = {name: item for name, item in fields.items() if item != getattr(plain, name)}
+    return msgspec.json.decode(msgspec.json.encode(value))

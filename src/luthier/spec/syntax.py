@@ -9,7 +9,7 @@ from luthier.errors import Fault
 from luthier.text import escape
 
 if TYPE_CHECKING:
-    from ruamel.yaml.error import MarkedYAMLError
+    from ruamel.yaml.error import YAMLError
 
     from luthier.spec.document import Text
 
@@ -40,17 +40,18 @@ _RULES = [
 ]
 
 
-def explain(error: MarkedYAMLError, file: str, text: Text) -> Fault:
+def explain(error: YAMLError, file: str, text: Text) -> Fault:
     """The fault of a text that is not YAML. The line itself is not shown: it may hold a secret."""
-    mark = error.problem_mark or error.context_mark
-    problem = str(error.problem or error.context or "")
+    context_mark = getattr(error, "context_mark", None)
+    mark = getattr(error, "problem_mark", None) or context_mark
+    problem = str(getattr(error, "problem", "") or error)
     message, suggestion = f"this is not YAML: {escape(problem)}", _QUOTE
     for pattern, plain, help_ in _RULES:
         if found := re.search(pattern, problem):
             message, suggestion = escape(found.expand(plain)), help_
             break
-    if message in _TOLD_AT_THEIR_START and error.context_mark:
-        mark = error.context_mark
+    if message in _TOLD_AT_THEIR_START and context_mark:
+        mark = context_mark
     line, column = text.at(mark.index if mark else 0)
     written = text.line(line)
     if suggestion != _SPACES and ("${" in written or "{{" in written):

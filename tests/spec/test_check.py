@@ -1,0 +1,381 @@
+"""`luthier check`: every fault of every file, each at its place; nothing is started, imported or resolved."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from luthier.spec import check_ensemble, check_paths, ensemble_files, read_ensemble, read_project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+class Folder:
+    """A folder of files, checked from inside."""
+
+    def __init__(self, root: Path, files: Mapping[str, str]) -> None:
+        self.root = root
+        for name, text in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def told(self, *paths: str, environ: Mapping[str, str] | None = None) -> list[str]:
+        """Faults with their files told from the folder, carets left out."""
+        found = check_paths([self.root / path for path in paths] or [self.root], environ=environ or {})
+        lines = [("warning " if fault.warning else "") + str(fault).partition("\n")[0] for fault in found]
+        return [line.replace(f"{self.root}{os.sep}", "").replace(str(self.root), ".") for line in lines]
+
+
+SERVERS = "mcpServers:\n  git: {command: python, args: [-m, mcp_server_git]}\n"
+CALL = """
+agents:
+  - name: log
+    operation: tools
+    config: {mcp: git, tool: git_log}
+"""
+
+
+def test_a_good_project_has_no_faults(tmp_path: Path) -> None:
+    folder = Folder(
+        tmp_path,
+        {
+            "luthier.yaml": SERVERS,
+            "ensembles/a.yaml": CALL,
+            "ensembles/b.yml": "agents: [{name: x, operation: ensemble, config: {name: a}}]",
+            "ensembles/notes.txt": "no: [ensemble",
+        },
+    )
+    assert folder.told() == []
+    assert folder.told("luthier.yaml") == []
+    assert folder.told("ensembles") == []
+    assert folder.told("ensembles/b.yml") == []
+    assert [path.name for path in ensemble_files(tmp_path)] == ["a.yaml", "b.yml"]
+
+
+def test_faults_of_all_files_come_together_in_order(tmp_path: Path) -> None:
+    folder = Folder(
+        tmp_path,
+        {
+            "luthier.yaml": "environmant: x\nmcpServers: {git: {}}\n",
+            "ensembles/b.yaml": "agents: []\nx: 1\n",
+            "ensembles/a.yaml": "a: [\n",
+        },
+    )
+    expected = [
+        "ensembles/a.yaml:2:1: ",
+        "ensembles/b.yaml:1:9: an ensemble has at least one step",
+        "ensembles/b.yaml:2:1: unknown key `x`",
+        "luthier.yaml:1:1: unknown key `environmant` (did you mean environment?)",
+        "luthier.yaml:2:19: a server needs a `command` or a `url`",
+    ]
+    assert [line[: len(start)] for line, start in zip(folder.told(), expected, strict=True)] == expected
+    assert folder.told("ensembles", "luthier.yaml", ".") == folder.told()
+
+
+def test_a_project_that_is_no_yaml_does_not_hide_the_faults_of_ensembles(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"luthier.yaml": "a: b: c\n", "ensembles/a.yaml": "agents: []\n"})
+    assert folder.told() == [
+        "ensembles/a.yaml:1:9: an ensemble has at least one step",
+        "luthier.yaml:1:5: a `: ` cannot stand here (put the text into quotes)",
+    ]
+
+
+def test_one_file_is_checked_with_its_project_but_not_its_neighbours(tmp_path: Path) -> None:
+    folder = Folder(
+        tmp_path,
+        {
+            "luthier.yaml": "mcpServers: {git: {}}\n",
+            "ensembles/a.yaml": CALL.replace("tool:", "tol:"),
+            "ensembles/b.yaml": "agents: []\n",
+        },
+    )
+    assert folder.told("ensembles/a.yaml") == [
+        "ensembles/a.yaml:5:13: `tool` is missing",
+        "ensembles/a.yaml:5:24: unknown key `tol` (did you mean tool?)",
+        "luthier.yaml:1:19: a server needs a `command` or a `url`",
+    ]
+
+
+def test_servers_must_be_there(tmp_path: Path) -> None:
+    text = CALL.replace("mcp: git", "mcp: gti")
+    folder = Folder(tmp_path, {"luthier.yaml": SERVERS, "ensembles/a.yaml": text})
+    assert folder.told() == [
+        "ensembles/a.yaml:5:19: there is no server `gti` in the project (did you mean git?)"
+    ]
+    Folder(tmp_path, {"ensembles/a.yaml": CALL.replace("mcp: git", "mcp: zzz")})
+    assert folder.told()[0].endswith("`zzz` in the project (it has git)")
+    Folder(tmp_path, {"luthier.yaml": "{}"})
+    assert folder.told()[0].endswith("`zzz` in the project (it has none)")
+
+
+def test_an_ensemble_outside_of_every_project_says_so() -> None:
+    faults = check_ensemble(read_ensemble(CALL, file="a.yaml"), read_project({}))
+    assert [str(fault) for fault in faults] == [
+        "a.yaml:5:19: there is no server `git` in the project (there is no luthier.yaml here or above)"
+    ]
+
+
+def test_calls_that_will_fail_are_warned_of(tmp_path: Path) -> None:
+    servers = "mcpServers:\n  git: {command: python, disabled: true, allowed_agents: [reviewer]}\n"
+    folder = Folder(tmp_path, {"luthier.yaml": servers, "ensembles/a.yaml": CALL})
+    refused = "the server `git` does not admit this ensemble: the call will be refused"
+    assert folder.told() == [
+        "warning ensembles/a.yaml:5:19: the server `git` is disabled: this step will fail",
+        f"warning ensembles/a.yaml:5:19: {refused} (list ensemble:a under its `allowed_agents`)",
+    ]
+    Folder(tmp_path, {"luthier.yaml": servers.replace("reviewer", '"ensemble:a"').replace("true", "false")})
+    assert folder.told() == []
+
+
+def test_nested_ensembles_must_be_there_and_get_what_they_need(tmp_path: Path) -> None:
+    inner = "inputs: {a: {required: true}, b: {required: true, default: 1}, c: string}\noutputs: 1\n"
+    steps = "agents: [{name: x, operation: transform, config: {value: 1}}]\n"
+    outer = """
+agents:
+  - {name: a, operation: ensemble, config: {ensemble: inner}, inputs: {b: 1}}
+  - {name: b, operation: ensemble, config: {name: iner}}
+  - {name: c, operation: ensemble, config: {name: broken}}
+  - {name: d, operation: ensemble, config: {name: inner}}
+"""
+    folder = Folder(
+        tmp_path,
+        {
+            "luthier.yaml": SERVERS,
+            "ensembles/inner.yaml": inner + steps,
+            "ensembles/outer.yaml": outer,
+            "ensembles/broken.yaml": "agents: 1",
+        },
+    )
+    assert folder.told("ensembles/outer.yaml") == [
+        "ensembles/outer.yaml:3:71: the ensemble `inner` needs the input `a`",
+        "ensembles/outer.yaml:4:51: there is no ensemble `iner` (did you mean inner?)",
+    ]
+
+
+def nested(*names: str) -> str:
+    steps = (f"{{name: s{i}, operation: ensemble, config: {{ensemble: {n}}}}}" for i, n in enumerate(names))
+    return f"agents: [{', '.join(steps)}]\n"
+
+
+def test_ensembles_that_run_each_other_are_named_as_a_way(tmp_path: Path) -> None:
+    folder = Folder(
+        tmp_path,
+        {
+            "luthier.yaml": "{}",
+            "ensembles/a.yaml": nested("b"),
+            "ensembles/b.yaml": nested("c"),
+            "ensembles/c.yaml": nested("a"),
+            "ensembles/over.yaml": nested("c"),
+            "ensembles/self.yaml": nested("self"),
+        },
+    )
+    end = "ensembles run each other without end"
+    assert folder.told() == [
+        f"ensembles/a.yaml:1:50: {end}: a → b → c → a",
+        f"ensembles/b.yaml:1:50: {end}: b → c → a → b",
+        f"ensembles/c.yaml:1:50: {end}: c → a → b → c",
+        f"ensembles/over.yaml:1:50: {end}: c → a → b → c",
+        f"ensembles/self.yaml:1:50: {end}: self → self",
+    ]
+
+
+def test_only_names_of_ensembles_are_enough_to_know_that_they_are_there() -> None:
+    ensemble = read_ensemble(nested("other", "gone"), file="a.yaml")
+    faults = check_ensemble(ensemble, read_project({}), ["other"])
+    assert [fault.message for fault in faults] == ["there is no ensemble `gone`"]
+
+
+def test_two_ensembles_of_one_name_are_a_fault(tmp_path: Path) -> None:
+    folder = Folder(
+        tmp_path,
+        {
+            "luthier.yaml": SERVERS,
+            "ensembles/a.yaml": "ensemble: one" + CALL,
+            "ensembles/b.yaml": "name: one" + CALL,
+        },
+    )
+    assert folder.told() == ["ensembles/b.yaml:1:7: ensembles/a.yaml has the name `one` too"]
+
+
+CODE = "agents: [{name: x, operation: code, config: {script: scripts/do-it}}]\n"
+SCRIPTS = {
+    "missing": (None, ["ensembles/a.yaml:1:54: there is no file scripts/do-it.py in ."]),
+    "good": ("def do_it(context): ...", []),
+    "without a function": (
+        "def other(): ...",
+        ["ensembles/a.yaml:1:54: it defines no function named run or default or do_it"],
+    ),
+    "not Python": ("def run(:\n", ["scripts/do-it.py:1:9: scripts/do-it.py is not Python: invalid syntax"]),
+    "an argument that nobody runs": ("raise SystemExit('imported')\ndef run(c): ...", []),
+    "with a null character": ("def run(c): ...\0", None),
+    "too deep for the parser": ("x = " + "(" * 5000 + ")" * 5000, None),
+    "too deep for the tree": ("x = " + "-" * 100_000 + "1", None),
+}
+
+
+@pytest.mark.parametrize(("source", "told"), SCRIPTS.values(), ids=SCRIPTS)
+def test_scripts_are_parsed_and_not_imported(
+    tmp_path: Path, source: str | None, told: list[str] | None
+) -> None:
+    files = {"luthier.yaml": "{}", "ensembles/a.yaml": CODE}
+    folder = Folder(tmp_path, files | ({"scripts/do-it.py": source} if source is not None else {}))
+    if told is None:
+        assert len(folder.told()) == 1
+    else:
+        assert folder.told() == told
+
+
+def test_scripts_that_are_no_text_are_a_fault(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"luthier.yaml": "{}", "ensembles/a.yaml": CODE, "scripts/do-it.py": ""})
+    (tmp_path / "scripts" / "do-it.py").write_bytes(b"\xff")
+    assert folder.told() == ["ensembles/a.yaml:1:54: scripts/do-it.py is not UTF-8 text"]
+
+
+def test_the_environment_must_be_exposed(tmp_path: Path) -> None:
+    text = "agents: [{name: x, operation: transform, config: {value: '${env.A} ${env.B}'}}]\n"
+    folder = Folder(tmp_path, {"luthier.yaml": "expose_env: [A]\n", "ensembles/a.yaml": text})
+    unlisted = "the environment variable `B` is not exposed to ensembles"
+    hint = "list B under `expose_env` in luthier.yaml"
+    assert folder.told() == [f"ensembles/a.yaml:1:{text.index('env.B') + 1}: {unlisted} ({hint})"]
+
+
+def test_unset_variables_name_file_key_and_variable_and_cost_only_a_warning(tmp_path: Path) -> None:
+    text = """
+mcpServers:
+  git:
+    command: python
+    args: ["--token=${env.A}", "${B:-default}"]
+    env: {C: "x${C}", D: "$${D}"}
+  web:
+    url: https://${HOST}/mcp
+    auth: {type: oauth, clientId: i, clientSecret: "${env:SECRET}", tokenUrl: https://t}
+  off: {command: python, args: ["${E}"], disabled: true}
+"""
+    folder = Folder(tmp_path, {"luthier.yaml": text})
+    unset = [("5:21", "A", "git"), ("6:16", "C", "git"), ("8:18", "HOST", "web"), ("9:52", "SECRET", "web")]
+    lines = [
+        f"warning luthier.yaml:{place}: the environment variable {name} is not set:"
+        f" the server `{server}` will not start"
+        for place, name, server in unset
+    ]
+    assert folder.told() == lines
+    assert folder.told(environ={"A": "1", "HOST": "h", "SECRET": ""}) == [lines[1]]
+
+
+def test_names_of_the_env_file_count_as_set(tmp_path: Path) -> None:
+    servers = 'env_file: .env\nmcpServers: {git: {command: python, args: ["${A}"]}}\n'
+    assert Folder(tmp_path, {"luthier.yaml": servers, ".env": "A=1"}).told() == []
+
+
+def test_references_that_cannot_be_are_told_by_kind(tmp_path: Path) -> None:
+    text = """
+mcpServers:
+  git:
+    command: python
+    args: ["${file:/run/x}", "${what is this}"]
+    env: {A: "${keyring:a/b}", B: "${secret:b}", C: "${"}
+"""
+    none = "is not a reference (write ${env.NAME}, ${NAME} or ${NAME:-default}; $${ writes ${ itself)"
+    later = "references yet: the server `git` will not start (write ${env.NAME})"
+    assert Folder(tmp_path, {"luthier.yaml": text}).told() == [
+        "luthier.yaml:5:12: file references may stand only under `headers`, `env`, `auth`, `secret`",
+        f"luthier.yaml:5:30: `${{what is this}}` {none}",
+        f"warning luthier.yaml:6:14: this version does not read keyring {later}",
+        f"warning luthier.yaml:6:35: this version does not read secret {later}",
+        f"luthier.yaml:6:53: `${{` {none}",
+    ]
+
+
+def test_secrets_in_the_file_are_warned_of_and_refused_in_production(tmp_path: Path) -> None:
+    text = """
+mcpServers:
+  a: {url: https://x, auth: {type: bearer, token: hunter2}, secret: hunter2}
+  b: {url: http://x, auth: {type: oauth, clientId: i, clientSecret: hunter2, tokenUrl: u}}
+  c: {url: https://x, auth: {type: oauth, client_id: i, client_secret: hunter2, token_url: u}}
+"""
+    folder = Folder(tmp_path, {"luthier.yaml": text})
+    hint = "a secret stands in the file (write ${env.NAME} and set the variable)"
+    places = ["3:51", "3:69", "4:69", "5:72"]
+    assert folder.told() == [f"warning luthier.yaml:{place}: {hint}" for place in places]
+    Folder(tmp_path, {"luthier.yaml": text.replace("\n", "environment: production\n", 1)})
+    told = folder.told()
+    assert "hunter2" not in " ".join(told)
+    assert [line.partition(": ")[2] for line in told] == [
+        hint,
+        hint,
+        "in production servers are reached by https only",
+        hint,
+        hint,
+    ]
+
+
+def test_commands_that_are_not_allowed_are_warned_of(tmp_path: Path) -> None:
+    text = "mcpServers: {a: {command: deno}, b: {command: '${env.RUN}'}}\nallowed_commands: [node]\n"
+    told = "`deno` is not in `allowed_commands`: the server `a` will not start (allowed here: node)"
+    assert Folder(tmp_path, {"luthier.yaml": text}).told(environ={"RUN": "x"}) == [
+        f"warning luthier.yaml:1:27: {told}"
+    ]
+
+
+def test_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    folder = Folder(
+        tmp_path,
+        {"other.yaml": "servers: {git: {}}", "steps.yaml": "steps: []\nservers: 1", "broken.yaml": "a: ["},
+    )
+    assert folder.told("other.yaml") == ["other.yaml:1:16: a server needs a `command` or a `url`"]
+    assert folder.told("steps.yaml")[0] == "steps.yaml:1:8: an ensemble has at least one step"
+    assert folder.told("broken.yaml")[0].startswith("broken.yaml:1:")
+
+
+def test_a_folder_of_ensembles_needs_no_project(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"a.yaml": "agents: []", "ensembles/b.yaml": "agents: []"})
+    assert folder.told() == [
+        "a.yaml:1:9: an ensemble has at least one step",
+        "ensembles/b.yaml:1:9: an ensemble has at least one step",
+    ]
+
+
+def test_nothing_to_check_is_a_fault(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {})
+    assert folder.told() == [
+        ".: there is no luthier.yaml here or above, and no ensemble (`luthier init` makes a project)"
+    ]
+    assert folder.told("none.yaml") == ["none.yaml: there is no such file or folder"]
+
+
+def test_a_folder_inside_a_project_without_ensembles_means_the_project(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"luthier.yaml": "x: 1", "ensembles/a.yaml": "agents: []", "src/x.py": ""})
+    assert folder.told("src") == folder.told()
+    assert len(folder.told("src")) == 2
+
+
+def test_without_paths_the_working_directory_is_checked(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    Folder(tmp_path, {"luthier.yaml": "x: 1"})
+    code = "from luthier.spec import check_paths; print(*check_paths())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.startswith("luthier.yaml:1:1: unknown key `x`")
+
+
+def test_checking_starts_nothing(tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    touch = f"open({str(mark)!r}, 'w')"
+    folder = Folder(
+        tmp_path,
+        {
+            "luthier.yaml": f'mcpServers: {{a: {{command: python, args: [-c, "{touch}"], required: true}}}}',
+            "ensembles/a.yaml": CODE,
+            "scripts/do-it.py": f"{touch}\ndef run(c): ...",
+        },
+    )
+    assert folder.told() == []
+    assert not mark.exists()
