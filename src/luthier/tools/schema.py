@@ -83,6 +83,10 @@ class Schema:
         return self._ready
 
 
+class _NotOfDialectError(SchemaError):
+    """A keyword is not used as the dialect says; another dialect may say otherwise."""
+
+
 class _Compiled:
     def __init__(self, definition: Definition) -> None:
         check_size(definition)
@@ -156,7 +160,7 @@ def _read(
 ) -> tuple[engine.Validator, tuple[str, ...]]:
     try:
         return _built(dialect or _DEFAULT, body), ()
-    except SchemaError:
+    except _NotOfDialectError:
         for name, older in () if dialect else _OLDER:
             with suppress(SchemaError):
                 return _built(older, body), (f"it is read as {name}",)
@@ -179,18 +183,22 @@ def _built(dialect: type[engine.Validator], body: JsonObject) -> engine.Validato
             mask="",
         )
     except engine.ValidationError as error:
-        raise SchemaError(_reason(error, body, refused)) from None
+        raise _fault(error, body, refused) from None
     except ValueError as error:
         raise SchemaError(f"The schema cannot be used: {one_line(str(error))}") from None
 
 
-def _reason(error: engine.ValidationError, body: JsonObject, refused: list[str]) -> str:
+def _fault(error: engine.ValidationError, body: JsonObject, refused: list[str]) -> SchemaError:
     if refused:
-        return f"The schema refers to {_shown(refused[-1])}, and nothing outside a schema is fetched."
+        return SchemaError(
+            f"The schema refers to {_shown(refused[-1])}, and nothing outside a schema is fetched."
+        )
     if isinstance(error.kind, engine.ValidationErrorKind.Referencing):
-        return f"The schema has a reference that leads nowhere: {one_line(str(error.kind.error))}"
+        return SchemaError(
+            f"The schema has a reference that leads nowhere: {one_line(str(error.kind.error))}"
+        )
     fault = next(faults_of(error, body, {}))
-    return f"The schema is not a valid one; {fault.path or 'it'} {fault.message}."
+    return _NotOfDialectError(f"The schema is not a valid one; {fault.path or 'it'} {fault.message}.")
 
 
 def _linear(pattern: str) -> bool:

@@ -41,7 +41,7 @@ def faults_of(error: ValidationError, value: Any, schema: JsonObject) -> Iterato
     path = [*error.instance_path]
     match error.kind:
         case Kind.AdditionalProperties(unexpected) | Kind.UnevaluatedProperties(unexpected):
-            yield from _unknown(error, path, unexpected, schema)
+            yield from _unknown(error, path, unexpected, _at(value, path), schema)
         case Kind.AnyOf(context) | Kind.OneOfNotValid(context):
             yield from _forms(error, path, context, value, schema)
         case _:
@@ -68,14 +68,14 @@ def type_name(value: Any) -> str:
 
 
 def _unknown(
-    error: ValidationError, path: list[Any], names: list[str], schema: JsonObject
+    error: ValidationError, path: list[Any], names: list[str], given: Any, schema: JsonObject
 ) -> Iterator[SchemaFault]:
     parent = follow(schema, pointer(error.schema_path[:-1]))
     named = parent.get("properties") if isinstance(parent, dict) else None
     known = list(named) if isinstance(named, dict) else []
     for name in names:
         message = "is not a known property"
-        if close := near(name, (other for other in known if other not in names)):
+        if close := near(name, (other for other in known if other not in given)):
             message += f"; did you mean {_listed(map(_quoted, close), 'or')}?"
         elif known and len(known) <= SHOWN_OPTIONS:
             message += f"; known are {_listed(map(_quoted, known), 'and')}"
