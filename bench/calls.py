@@ -1,4 +1,4 @@
-"""A governed call over pipes against the official client's bare call: CPU for a call, and calls a second at 64 at once."""
+"""A governed call over pipes against the official client's bare one: CPU a call, calls a second at 64."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ def main() -> None:
         name: statistics.median(t["cpu"] / t["calls"] * 1e6 for t in taken) for name, taken in alone.items()
     }
     rate = {name: statistics.median(t["calls"] / t["wall"] for t in taken) for name, taken in crowd.items()}
-    for name in cpu:
-        print(f"{name:10} {cpu[name]:7.0f} us CPU a call   {rate[name]:8.0f} calls/s at 64")
-    print(
-        f"ratio      CPU {cpu['governed'] / cpu['official']:.2f}x   calls/s {rate['governed'] / rate['official']:.2f}x"
-    )
+    for name, spent in cpu.items():
+        print(f"{name:10} {spent:7.0f} us CPU a call   {rate[name]:8.0f} calls/s at 64")
+    cheaper, faster = cpu["governed"] / cpu["official"], rate["governed"] / rate["official"]
+    print(f"ratio      CPU {cheaper:.2f}x   calls/s {faster:.2f}x")
 
 
 main()

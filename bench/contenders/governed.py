@@ -1,4 +1,7 @@
-"""A governed call: access, validation, label, audit to a file, events. usage: governed.py SERVER.py"""
+"""A governed call: access, validation, label, audit to a file, events.
+
+usage: governed.py SERVER.py
+"""
 
 import asyncio
 import sys
@@ -14,7 +17,7 @@ class Count:
 
     seen = 0
 
-    def notify(self, event: object) -> None:
+    def notify(self, _event: object) -> None:
         self.seen += 1
 
 

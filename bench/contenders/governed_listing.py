@@ -1,4 +1,7 @@
-"""Luthier lists all tools of a connected server. usage: governed_listing.py SERVER.py"""
+"""Luthier lists all tools of a connected server.
+
+usage: governed_listing.py SERVER.py
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""The official client's bare `call_tool`. usage: official.py SERVER.py"""
+"""The official client's bare `call_tool`.
+
+usage: official.py SERVER.py
+"""
 
 import asyncio
 import sys

@@ -1,4 +1,7 @@
-"""The official client lists all tools, page by page. usage: official_listing.py SERVER.py"""
+"""The official client lists all tools, page by page.
+
+usage: official_listing.py SERVER.py
+"""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What every contender does with its commands: `seq N`, `many K N`, `quit` on stdin, one JSON line each on stdout."""
+"""What every contender does with its commands: `seq N`, `many K N`, `quit`, a JSON line each."""
 
 import asyncio
 import json

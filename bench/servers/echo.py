@@ -1,4 +1,4 @@
-"""The least that an MCP server over pipes can do: read a line, answer it. TOOLS=n lists n tools of ten properties."""
+"""The least that a server over pipes can do: read a line, answer it. TOOLS=n lists n wide tools."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def wide(number: int) -> dict[str, object]:
     ]
     return {
         "name": f"tool_{number:04d}",
-        "description": f"Tool {number}: finds, filters and changes records of customers and says what became of them.",
+        "description": f"Tool {number}: finds, filters and changes customers and says what became of them.",
         "inputSchema": {
             "type": "object",
             "properties": {f"field_{index}": kind for index, kind in enumerate(kinds)},

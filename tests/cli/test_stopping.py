@@ -1,4 +1,4 @@
-"""Signals: the first winds down in order, the second kills; nothing is left running and the audit log is whole."""
+"""Signals: the first winds down in order, the second kills; nothing is left running."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import select
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from luthier.govern import read_audit
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BOUND = 20.0
 
@@ -26,7 +29,8 @@ for line in sys.stdin:
     reply = {{"jsonrpc": "2.0", "id": request["id"]}}
     if request["method"] == "initialize":
         info = {{"name": "stuck", "version": "1"}}
-        reply["result"] = {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}}, "serverInfo": info}}
+        able = {{"tools": {{}}}}
+        reply["result"] = {{"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": info}}
     elif request["method"] == "tools/list":
         reply["result"] = {{"tools": [{{"name": "greet", "inputSchema": {{"type": "object"}}}}]}}
     elif request["method"] == "tools/call":

@@ -22,7 +22,7 @@ URI = ToolUri.mcp("git", "git_log")
             events.StepDone(at=0, run="r", step="log", status="failed", duration=7, reason="it\x1b[1m broke"),
             "  ✗ log 0.01 s  it\\x1b[1m broke",
         ),
-        (events.StepDone(at=0, run="r", step="log", status="skipped", duration=0), "  – log 0.00 s"),
+        (events.StepDone(at=0, run="r", step="log", status="skipped", duration=0), "  - log 0.00 s"),
         (
             events.RunDone(at=0, run="r", ensemble="digest", success=True, duration=1500),
             "▪ digest 1.50 s done",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from luthier.errors import NotFoundError, SpecError
 from luthier.runtime import Library
 from luthier.spec import read_ensemble, read_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STEPS = "agents: [{name: say, operation: transform, config: {value: 1}}]\n"
 ONE = "ensemble: one\n" + STEPS
@@ -44,7 +46,7 @@ def test_an_ensemble_is_found_by_the_name_it_has(folder: Path) -> None:
 
 def test_a_broken_file_says_why_when_it_is_asked_for(folder: Path) -> None:
     assert library(folder).get("one").name == "one"
-    with pytest.raises(SpecError, match="broken.yaml"):
+    with pytest.raises(SpecError, match=r"broken\.yaml"):
         library(folder).get("broken")
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from luthier import Labelled, MCPToolError, Refused, Runtime, SpecError, tool
 from luthier.errors import CallTimeoutError, ConnectError, InputError, NotFoundError
-from luthier.events import Event
 from luthier.taint import UNTRUSTED
 from luthier.testing import MemoryAudit, MemoryServer
 from luthier.wire import Hang, Result
+
+if TYPE_CHECKING:
+    from luthier.events import Event
 
 GREETING = {
     "ensemble": "greeting",
@@ -242,10 +244,14 @@ async def test_connect_and_reconnect(tmp_path: Path) -> None:
 
 async def test_everything_is_closed_when_the_body_fails(tmp_path: Path) -> None:
     server = greeter()
-    with pytest.raises(RuntimeError, match="mine"):
+
+    async def work() -> None:
         async with opened(tmp_path, server) as rt:
             await rt.connect("greeter")
             raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        await work()
     assert server.open == []
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +13,9 @@ from luthier.errors import InputError
 from luthier.spec import load
 from luthier.testing import MemoryServer
 from luthier.wire import Drop, Hang, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CASES = sorted((Path(__file__).parents[1] / "cases" / "seeds").glob("*.yaml"))
 
@@ -80,7 +82,7 @@ def servers_of(case: dict[str, Any]) -> dict[str, MemoryServer]:
 
 
 def project(folder: Path, name: str, case: dict[str, Any]) -> Path:
-    """The case as a project on disk: the ensemble under the case's name, its scripts, an entry for each server."""
+    """The case on disk: the ensemble under the case's name, its scripts, an entry for each server."""
     for script, source in case.get("scripts", {}).items():
         target = folder / "scripts" / f"{script}.py"
         target.parent.mkdir(exist_ok=True)

@@ -1,8 +1,8 @@
-"""The command tree: what there is and what each takes. The work is done by the modules named after the commands."""
+"""The command tree. Each command is done by the module of its name."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003  (typer reads the annotations when it runs)
 from typing import Annotated
 
 import typer

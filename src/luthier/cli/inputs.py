@@ -35,7 +35,7 @@ def read_inputs(ensemble: Ensemble, pairs: list[str], source: str | None) -> dic
 
 
 def read_arguments(pairs: list[str], document: str | None) -> dict[str, Any]:
-    """A call's arguments: `--args JSON` first, `-a key=value` over it; a value is JSON if it parses, else text."""
+    """A call's arguments: `--args JSON` first, `-a key=value` over it (JSON if it parses, else text)."""
     faults: list[Fault] = []
     values: dict[str, Any] = {}
     if document is not None:

@@ -6,6 +6,7 @@ import functools
 import logging
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 import typer
@@ -14,7 +15,6 @@ from luthier.errors import LuthierError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from luthier.spec import Project
 
@@ -35,8 +35,6 @@ class Settings:
 
 def found_project(context: typer.Context) -> Project:
     """The project of this command: the file that was named, or the nearest, or none at all."""
-    from pathlib import Path
-
     from luthier.spec import find_project, load_project, read_project
 
     chosen: Settings = context.obj

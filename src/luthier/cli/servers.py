@@ -65,7 +65,8 @@ def described(entry: ServerEntry) -> dict[str, Any]:
     facts = {"id": entry.id, "transport": entry.transport} | _said(entry, Entry(id=entry.id))
     for key in ("env", "headers", "auth"):
         if key in facts:
-            facts[key] = {name: value if name == "type" else hidden(value) for name, value in facts[key].items()}
+            shown = {name: value if name == "type" else hidden(value) for name, value in facts[key].items()}
+            facts[key] = shown
     if "secret" in facts:
         facts["secret"] = hidden(facts["secret"])
     return facts

@@ -1,7 +1,7 @@
 """How a command runs on the loop and how signals end it.
 
-The first SIGINT or SIGTERM cancels the work, which winds down within its own bounds (servers are stopped); the second
-kills every server's process group and leaves at once. Exit status 128 + signal: 130 or 143.
+The first SIGINT or SIGTERM cancels the work, which winds down within its own bounds (servers are stopped);
+the second kills every server's process group and leaves at once. Exit status 128 + signal: 130 or 143.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _LEVELS: dict[type, int] = {
 
 
 class LogObserver:
-    """Logs every event as `Name key=value …`: failures and noise as warnings, runs and steps as info, the rest as debug."""
+    """Logs events as `Name key=value …`: trouble as warning, runs and steps as info, the rest as debug."""
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger("luthier")

@@ -1,4 +1,4 @@
-"""Progress as plain lines: one when a step ends, one when a server is in trouble, one when a run begins or ends."""
+"""Progress as plain lines: for runs that begin and end, steps that end, servers in trouble."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from luthier.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MARKS = {"ok": "✓", "failed": "✗", "skipped": "–"}
+MARKS = {"ok": "✓", "failed": "✗", "skipped": "-"}
 
 
 class ProgressLines:

@@ -1,4 +1,4 @@
-"""The ensembles of a project: those given in Python, then the files of its `ensembles/` folder, read when asked."""
+"""The ensembles of a project: those given in Python, then the files of its `ensembles/` folder."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ from luthier.errors import Refused, SpecError
 from luthier.events import Observer, Observers
 from luthier.govern import AuditLog, FileAudit, Gateway
 from luthier.memory import Memory, save_to_memory_tool
+from luthier.runtime.library import EnsembleSource, Library
+from luthier.runtime.toolset import ToolSet
 from luthier.spec import Project, check_ensemble, find_project, load_project, read_project
 from luthier.taint import Labelled, merge
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
 from luthier.tools.custom import CustomTool
 from luthier.tools.custom import tool as make_tool
-from luthier.runtime.library import EnsembleSource, Library
-from luthier.runtime.toolset import ToolSet
 from luthier.uri import ToolUri
 from luthier.workflows import FileRecords, Run, Services, run_ensemble
 
@@ -41,8 +41,8 @@ STATE_FOLDER = ".luthier"
 class Runtime:
     """A project at work: its servers, its tools, its ensembles, all behind one gate.
 
-    `async with Runtime.open(…) as rt:`; nothing is started before the first call that needs it, and everything is
-    stopped at the end, whatever happened.
+    `async with Runtime.open(…) as rt:`; nothing is started before the first call that needs it, and
+    everything is stopped at the end, whatever happened.
     """
 
     def __init__(
@@ -99,8 +99,9 @@ class Runtime:
     ) -> Self:
         """A runtime for a project file or folder, a mapping of the same shape, or a Project.
 
-        Without a source: the nearest project file of the working directory, or none at all. `servers` adds entries to
-        the project's and wins over them. The rest as for the class. Raises SpecError with every fault.
+        Without a source: the nearest project file of the working directory, or none at all. `servers` adds
+        entries to the project's and wins over them. The rest as for the class. Raises SpecError with every
+        fault.
         """
         project = _project(source, root=Path(root) if root is not None else None)
         if servers:
@@ -145,10 +146,10 @@ class Runtime:
         run_timeout: float | None = None,
         **more: Any,
     ) -> Run:
-        """Run an ensemble by name, file, mapping or value; inputs as a mapping or by name (labelled ones keep theirs).
+        """Run an ensemble by name, file, mapping or value; inputs as a mapping, by name, or both.
 
-        A run that fails is a Run with `success` False. Raises SpecError, InputError or NotFoundError before anything
-        starts. `run_timeout` is seconds for the whole run.
+        Labelled inputs keep their labels. A run that fails is a Run with `success` False. Raises SpecError,
+        InputError or NotFoundError before anything starts. `run_timeout` is seconds for the whole run.
         """
         found = self._ensembles.get(ensemble)
         faults = [

@@ -89,10 +89,10 @@ class ToolSet:
         self._learn(gateway.local_tools())
 
     async def load(self, *servers: str) -> Listing:
-        """Ask these servers (none named: all that the caller may reach) for their tools, all at the same time.
+        """Ask these servers, or all that the caller may reach, for their tools, at the same time.
 
-        A server out of reach costs itself only: its error stands in the listing. Raises NotFoundError for a server
-        that is not registered.
+        A server out of reach costs itself only: its error stands in the listing. Raises NotFoundError for a
+        server that is not registered.
         """
         asked = servers or self._gateway.servers(self._context)
         answers = await asyncio.gather(*map(self._manifest, asked))
@@ -119,7 +119,7 @@ class ToolSet:
         return [self._known[uri] for uri in sorted(self._known)]
 
     def get(self, uri: str | ToolUri) -> BoundTool:
-        """The tool at that address. Raises NotFoundError with the nearest known, ValueError for no address."""
+        """The tool at that address. Raises NotFoundError with the nearest, ValueError for no address."""
         address = uri if isinstance(uri, ToolUri) else ToolUri.parse(uri)
         if address not in self._known:
             hint = (
