@@ -564,6 +564,7 @@ async def test_a_change_that_is_announced_is_read_at_once_and_many_at_once_are_r
     lute = house.servers["lute"]
     await house.settled(house.call("lute", "play"))
     lute.tools["new"] = "news"
+    await house.clock.advance(1.0)
     for _ in range(20):
         lute.notify("notifications/tools/list_changed")
     await settle(100)
@@ -573,20 +574,19 @@ async def test_a_change_that_is_announced_is_read_at_once_and_many_at_once_are_r
 
 
 async def test_a_server_that_announces_a_change_with_every_list_is_not_followed_for_ever() -> None:
-    house = House(MemoryServer("lute", {"play": "a note"}, era="2025-11-25"))
-    lute = house.servers["lute"]
-    await house.settled(house.manager.manifest("lute"))
+    class Restless(MemoryServer):
+        def definition(self, name: str) -> dict[str, Any]:
+            asyncio.get_running_loop().call_later(0.0, self.notify, "notifications/tools/list_changed")
+            return super().definition(name)
 
-    def definition(name: str) -> dict[str, Any]:
-        lute.notify("notifications/tools/list_changed")
-        return {"name": name, "inputSchema": {"type": "object"}}
-
-    lute.definition = definition  # type: ignore[method-assign]  # this server's own way of listing
-    lute.notify("notifications/tools/list_changed")
+    lute = Restless("lute", {"play": "a note"}, era="2025-11-25")
+    house = House(lute)
+    await house.settled(house.call("lute", "play"))
+    assert 1 <= len(_methods(lute, "tools/list")) <= 3
     await settle(300)
     listed = len(_methods(lute, "tools/list"))
     await settle(300)
-    assert len(_methods(lute, "tools/list")) - listed < 30
+    assert len(_methods(lute, "tools/list")) == listed
 
 
 async def test_who_waits_for_a_list_when_everything_is_closed_is_told_and_not_cancelled() -> None:

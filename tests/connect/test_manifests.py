@@ -110,6 +110,7 @@ async def test_a_tool_is_not_known_for_calls_beyond_its_time() -> None:
 async def test_a_change_makes_every_user_wait_for_the_new_list() -> None:
     shelf = Shelf()
     await shelf.filled("play")
+    await shelf.clock.advance(1.0)
     shelf.cache.changed()
     await settle()
     assert shelf.cache.known("play") is None
@@ -125,6 +126,7 @@ async def test_a_change_makes_every_user_wait_for_the_new_list() -> None:
 async def test_changes_during_a_reading_are_read_as_one_more() -> None:
     shelf = Shelf()
     await shelf.filled("play")
+    await shelf.clock.advance(1.0)
     for _ in range(10):
         shelf.cache.changed()
     await settle()
@@ -145,6 +147,18 @@ async def test_a_server_that_changes_with_every_reading_is_read_three_times_and_
         await shelf.read("play")
     assert asking.done()
     assert len(shelf.readings) == 3
+
+
+async def test_a_change_right_after_a_reading_is_read_when_the_list_is_used() -> None:
+    shelf = Shelf()
+    await shelf.filled("play")
+    shelf.cache.changed()
+    await settle()
+    assert len(shelf.readings) == 1
+    assert shelf.cache.known("play") is None
+    asking = await shelf.ask()
+    new = await shelf.read("new")
+    assert await asking is new
 
 
 async def test_a_change_before_anybody_asked_reads_nothing() -> None:

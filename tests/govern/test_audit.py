@@ -108,22 +108,62 @@ def test_nothing_is_written_before_the_first_record(tmp_path: Path) -> None:
     assert read_audit(tmp_path / "audit").records == ()
 
 
-def test_a_new_segment_names_those_before_it_with_their_last_hashes(tmp_path: Path) -> None:
+def before(path: Path) -> dict[str, str]:
+    """What a segment says of those before it."""
+    opened = read_segment(path).records[0]
+    assert isinstance(opened, SegmentOpened)
+    return {named.segment: named.hash for named in opened.before}
+
+
+def last_hash(path: Path) -> str:
+    return read_segment(path).records[-1].hash
+
+
+def test_a_new_segment_names_those_before_it_whose_end_nobody_names_yet(tmp_path: Path) -> None:
     clock = FakeClock()
     first = written(tmp_path, clock=clock)
     second = written(tmp_path, clock=clock)  # in the same second, by the same process
-    assert first != second
     third = written(tmp_path, clock=FakeClock(1_000_000_001.0))
-    opened = read_segment(third).records[0]
-    assert isinstance(opened, SegmentOpened)
-    assert [before.segment for before in opened.before] == [first.name, second.name]
-    assert [before.hash for before in opened.before] == [
-        read_segment(first).records[-1].hash,
-        read_segment(second).records[-1].hash,
-    ]
+    assert before(first) == {}
+    assert before(second) == {first.name: last_hash(first)}
+    assert before(third) == {second.name: last_hash(second)}
     trail = read_audit(tmp_path)
     assert trail.faults == ()
     assert len(trail.records) == 15
+
+
+def test_segments_of_processes_that_ran_at_once_are_all_named_by_the_next(tmp_path: Path) -> None:
+    clock = FakeClock()
+    logs = [FileAudit(tmp_path, clock=clock) for _ in range(3)]
+    for record in RECORDS:
+        for log in logs:
+            log.write(record)
+    last = written(tmp_path, clock=FakeClock(1_000_000_001.0))
+    assert set(before(last)) == {log.path.name for log in logs if log.path}
+    assert read_audit(tmp_path).faults == ()
+
+
+def test_of_very_many_segments_the_newest_are_looked_at(tmp_path: Path) -> None:
+    for second in range(70):
+        written(tmp_path, RECORDS[:1], clock=FakeClock(1_000_000_000.0 + second))
+    trail = read_audit(tmp_path)
+    assert trail.faults == ()
+    heads = [record for record in trail.records if isinstance(record, SegmentOpened)]
+    assert [len(head.before) for head in heads] == [0] + [1] * 69
+
+
+def test_the_end_of_a_segment_is_found_behind_long_lines(tmp_path: Path) -> None:
+    long = Verdict(call="c", uri="mcp://a/b", verdict="allowed", names=("x" * 10_000,))
+    first = written(tmp_path, [long])
+    assert before(written(tmp_path, clock=FakeClock(1_000_000_001.0))) == {first.name: last_hash(first)}
+
+
+def test_a_name_that_is_taken_a_thousand_times_stops_the_log(tmp_path: Path) -> None:
+    stem = f"20010909T014640Z-{os.getpid()}"
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        (tmp_path / f"{stem}{suffix}.jsonl").touch()
+    with pytest.raises(AuditError, match="too many segments"):
+        FileAudit(tmp_path, clock=FakeClock()).write(RECORDS[0])
 
 
 def test_a_segment_that_went_on_after_it_was_named_is_sound(tmp_path: Path) -> None:
@@ -169,9 +209,7 @@ def test_a_segment_torn_in_its_first_line_has_nothing_to_name(tmp_path: Path) ->
     path.write_bytes(path.read_bytes()[:30])
     assert [fault.message for fault in read_audit(tmp_path).faults] == ["it holds no record"]
     later = written(tmp_path, clock=FakeClock(1_000_000_001.0))
-    opened = read_segment(later).records[0]
-    assert isinstance(opened, SegmentOpened)
-    assert [before.hash for before in opened.before] == [""]
+    assert before(later) == {path.name: ""}
 
 
 @pytest.mark.parametrize(

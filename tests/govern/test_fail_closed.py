@@ -286,7 +286,7 @@ class Faulty:
         ("registry", "find"),
         ("manager", "known"),
         ("manager", "manifest"),
-        ("local", "find"),
+        ("local", "get"),
         ("audit", "write"),
     ],
 )

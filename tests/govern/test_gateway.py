@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from luthier.clock import settle
+from luthier.connect import ConnectionManager
 from luthier.context import CallContext
 from luthier.errors import (
     CallTimeoutError,
@@ -20,10 +21,10 @@ from luthier.errors import (
     Refused,
 )
 from luthier.events import CallEnded, CallStarted
-from luthier.govern import Intent, Outcome, Verdict
+from luthier.govern import Gateway, Intent, Outcome, Verdict
 from luthier.spec import ToolFilter
 from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Confidentiality, Integrity, Label, Source
-from luthier.tools import Refusal, Reply, Tool, ToolResult
+from luthier.tools import Manifest, Refusal, Reply, Tool, ToolResult
 from luthier.tools.builtin import Builtin, LocalTools
 from luthier.uri import ToolUri
 from luthier.wire import MemoryServer
@@ -307,6 +308,24 @@ async def test_listing_shows_what_the_caller_may_use_and_leaves_out_servers_out_
         await gate.settled(gate.gateway.tools(context, "dead"))
     with pytest.raises(Refused):
         await gate.settled(gate.gateway.tools(CallContext(principals=("operator", "ensemble:x")), "secret"))
+
+
+async def test_a_server_that_is_not_there_has_no_tools_to_list() -> None:
+    gate = Gate(lute())
+    with pytest.raises(NotFoundError) as caught:
+        await gate.settled(gate.gateway.tools(CallContext(), "luted"))
+    assert caught.value.near == ("lute",)
+
+
+async def test_a_fault_of_our_own_in_listing_is_not_taken_for_a_server_out_of_reach() -> None:
+    class Faulty(ConnectionManager):
+        async def manifest(self, server: str, **_: Any) -> Manifest:
+            raise ZeroDivisionError(server)
+
+    gate = Gate(lute())
+    gateway = Gateway(manager=Faulty(gate.registry), registry=gate.registry, audit=gate.log)
+    with pytest.raises(ZeroDivisionError):
+        await gate.settled(gateway.tools(CallContext()))
 
 
 async def test_another_registry_is_another_rule() -> None:

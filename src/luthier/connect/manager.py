@@ -61,23 +61,25 @@ CLOSING = 8.0
 class _Link:
     """One connection and what belongs to it."""
 
-    __slots__ = ("connection", "manifests", "seen", "timeout")
+    __slots__ = ("connection", "era", "manifests", "seen", "timeout")
 
     def __init__(self, connection: Connection, manifests: ManifestCache, timeout: float) -> None:
         self.connection = connection
         self.manifests = manifests
         self.timeout = timeout  # of listing
         self.seen = 0  # the number of the session whose list is at hand
+        self.era = ""  # remembered last
 
 
 class _Server:
     """One entry, its limits, and its connections by the owner of the credentials."""
 
-    __slots__ = ("entry", "fingerprint", "limiter", "links", "timeout", "timeout_max")
+    __slots__ = ("entry", "fingerprint", "key", "limiter", "links", "timeout", "timeout_max")
 
     def __init__(self, entry: ServerEntry, fingerprint: str, timeout: float) -> None:
         self.entry = entry
         self.fingerprint = fingerprint
+        self.key = f"{entry.id}:{fingerprint[:16]}"  # what is learned is kept under it
         self.limiter = Limiter(entry.max_concurrent_calls)
         self.links: dict[str, _Link] = {}
         self.timeout = entry.tool_timeout if entry.tool_timeout is not None else timeout
@@ -279,10 +281,10 @@ class ConnectionManager:
         entry = server.entry
 
         async def opened(attempt: int) -> Session:
-            return await self._open(server, attempt, handlers)
+            return await self._open(server, link, attempt, handlers)
 
         async def fetched() -> Manifest:
-            return await self._fetch(link)
+            return await self._fetch(server, link)
 
         connection = Connection(
             entry.id,
@@ -301,12 +303,12 @@ class ConnectionManager:
         handlers = Handlers(on_tools_changed=link.manifests.changed, on_noise=noise)
         return link
 
-    async def _open(self, server: _Server, attempt: int, handlers: Handlers) -> Session:
+    async def _open(self, server: _Server, link: _Link, attempt: int, handlers: Handlers) -> Session:
         entry = server.entry
         start = self._transports.get(entry.id) or self._starter(entry)
-        key = f"{entry.id}:{server.fingerprint[:16]}"
+        link.era = self._learned.era(server.key) or ""
         # What was remembered is believed once: a server that does not answer to it is asked afresh.
-        remembered = self._learned.era(key) if attempt == 1 and entry.protocol is None else None
+        remembered = link.era if link.era and attempt == 1 and entry.protocol is None else None
         session = await open_session(
             start,
             server=entry.id,
@@ -316,25 +318,30 @@ class ConnectionManager:
             remembered=remembered,
             handlers=handlers,
         )
-        if entry.protocol is None and session.version != remembered:
-            self._learned.remember(key, session.version)
+        self._learn(server, link, session)
         return session
+
+    def _learn(self, server: _Server, link: _Link, session: Session) -> None:
+        if server.entry.protocol is None and session.version != link.era:
+            link.era = session.version
+            self._learned.remember(server.key, link.era)
 
     def _starter(self, entry: ServerEntry) -> Callable[[], Transport]:
         launch = prepare(entry, self.registry, self._environ)
         return partial(StdioTransport, launch, self._clock, partial(self._noise, entry.id))
 
-    async def _fetch(self, link: _Link) -> Manifest:
+    async def _fetch(self, server: _Server, link: _Link) -> Manifest:
         try:
-            return await self._list(link)
+            return await self._list(server, link)
         except ConnectionLostError:
-            return await self._list(link)  # listing changes nothing, so it may be asked twice
+            return await self._list(server, link)  # listing changes nothing, so it may be asked twice
 
-    async def _list(self, link: _Link) -> Manifest:
+    async def _list(self, server: _Server, link: _Link) -> Manifest:
         session = await link.connection.session()
         seen = link.connection.sessions
         manifest = await session.list_tools(timeout=link.timeout)
         link.seen = seen
+        self._learn(server, link, session)  # the answer about its era may have come late
         for dropped in manifest.dropped:
             self._noise(manifest.server, f"tool {dropped.name!r} was dropped: {dropped.reason}")
         return manifest

@@ -27,7 +27,10 @@ LONGEST = 24 * 3600.0
 AGAIN = 30.0
 """Seconds before a list that could not be read is asked for again, while an older one is at hand."""
 
-_ROUNDS = 3  # a server that announces a change with every list is not followed for ever
+QUIET = 1.0
+"""Seconds after a reading in which an announced change is not read before the list is used."""
+
+_ROUNDS = 3  # readings in a row, where a change is announced during each
 
 
 class ManifestCache:
@@ -49,6 +52,7 @@ class ManifestCache:
         self._tools: dict[str, Tool] = {}
         self._listable_until = 0.0
         self._callable_until = 0.0
+        self._read_at = 0.0
         self._reading: asyncio.Task[Manifest] | None = None
         self._announced = False
 
@@ -74,10 +78,15 @@ class ManifestCache:
         self._listable_until = self._callable_until = 0.0
 
     def changed(self) -> None:
-        """The server announced a change: read the list again now, once for any number of announcements."""
+        """The server announced a change: read the list again, once for any number of announcements.
+
+        Now, or at its next use where it was read a moment ago: a server that announces a change whenever
+        its list is read must not keep us reading.
+        """
         self.expire()
         self._announced = True
-        if self._reading is None and self._manifest is not None:
+        quiet = self._clock.monotonic() - self._read_at >= QUIET
+        if self._manifest is not None and self._reading is None and quiet:
             self._read()
 
     @property
@@ -109,7 +118,7 @@ class ManifestCache:
     def _keep(self, manifest: Manifest) -> None:
         self._manifest = manifest
         self._tools = {tool.name: tool for tool in manifest.tools}
-        now = self._clock.monotonic()
+        self._read_at = now = self._clock.monotonic()
         told = self._ttl if manifest.ttl_ms is None else min(manifest.ttl_ms / 1000, LONGEST)
         self._listable_until = now + told
         self._callable_until = now + max(told, self._ttl)

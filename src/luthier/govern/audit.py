@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 from luthier._version import __version__
 from luthier.clock import SystemClock
 from luthier.errors import AuditError
-from luthier.govern.reading import last_hash, segments
-from luthier.govern.records import FIRST, VERSION, Before, Record, SegmentOpened, write_line
+from luthier.govern.reading import unnamed
+from luthier.govern.records import FIRST, VERSION, Record, SegmentOpened, write_line
 
 if TYPE_CHECKING:
     from luthier.clock import Clock
-
-NAMED_SEGMENTS = 64
-"""How many segments a new one names; the older ones are named by those."""
 
 
 class AuditLog(Protocol):
@@ -68,9 +65,7 @@ class FileAudit:
     def _begin(self) -> None:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            before = tuple(
-                Before(path.name, last_hash(path)) for path in segments(self._directory)[-NAMED_SEGMENTS:]
-            )
+            before = unnamed(self._directory)
             self._file, self.path = _new_segment(self._directory, self._clock.now())
         except OSError as error:
             raise self._break(str(error)) from error

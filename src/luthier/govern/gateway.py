@@ -18,7 +18,7 @@ from luthier.govern.access import Access, is_told
 from luthier.govern.arguments import Arguments
 from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, fold
 from luthier.govern.recorder import Recorder
-from luthier.taint import UNTRUSTED, Label, Source
+from luthier.taint import Label, Source
 from luthier.text import near
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
@@ -210,8 +210,7 @@ class Gateway:
             trust = self._registry.get(wanted.uri.server).trust
             reply = await self._manager.carry(wanted, tool)
         else:
-            local = self._local.find(wanted.uri)
-            trust = UNTRUSTED if local is None else local.label
+            trust = self._local.get(wanted.uri).label
             reply = await self._local.run(wanted)
         return ToolResult(
             uri=wanted.uri,
@@ -235,11 +234,7 @@ class Gateway:
 
     async def _find(self, uri: ToolUri, context: CallContext) -> Tool:
         if uri.scheme != "mcp":
-            local = self._local.find(uri)
-            if local is None:
-                names = [str(tool.uri) for tool in self._local.list()]
-                raise NotFoundError("tool", str(uri), near=near(str(uri), names))
-            return local.tool
+            return self._local.get(uri).tool
         manifest = await self._manager.manifest(uri.server, context=context)
         tool = manifest.find(uri.name)
         if tool is None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
 from luthier.errors import Fault
-from luthier.govern.records import FIRST, Record, SegmentOpened, read_line
+from luthier.govern.records import FIRST, Before, Record, SegmentOpened, read_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
-_TAIL = 256 * 1024  # holds the longest line that we write many times over
+_TAILS = (4 * 1024, 256 * 1024)  # the second holds the longest line that we write many times over
+
+NEWEST = 64
+"""How many segments a new one looks back at; what older ones say is vouched for by those."""
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -35,9 +39,9 @@ class Trail(msgspec.Struct, frozen=True):
     ] = ()  # segments whose last line was not finished, as after a crash or on a full disk
 
 
-def segments(directory: Path) -> list[Path]:
+def segments(directory: Path | str) -> list[Path]:
     """The files of the log, oldest first; none where there is no log."""
-    return sorted(directory.glob("*.jsonl"), key=lambda path: path.stem)
+    return sorted(Path(directory).glob("*.jsonl"), key=lambda path: path.stem)
 
 
 def read_segment(path: Path) -> Segment:
@@ -70,13 +74,13 @@ def _misplaced(record: Record, number: int, prev: str) -> Iterable[str]:
         yield "it does not follow from the line before: lines were taken out, put in or moved"
 
 
-def read_audit(directory: Path) -> Trail:
+def read_audit(directory: Path | str) -> Trail:
     """The whole log of a directory, checked."""
     read = [read_segment(path) for path in segments(directory)]
-    return _joined(read, [*_missing(directory, read)])
+    return _joined(read, [*_missing(Path(directory), read)])
 
 
-def tail(directory: Path, count: int) -> Trail:
+def tail(directory: Path | str, count: int) -> Trail:
     """The last `count` records, read from as few segments as hold them; these are checked whole."""
     read: list[Segment] = []
     missing = count
@@ -111,13 +115,33 @@ def _missing(directory: Path, read: list[Segment]) -> Iterable[Fault]:
                 yield Fault(said, str(directory / before.segment))
 
 
-def last_hash(path: Path) -> str:
-    """The hash of the last whole line of a segment; empty if it has none. Raises OSError."""
-    with path.open("rb") as file:
-        file.seek(0, 2)
-        file.seek(max(file.tell() - _TAIL, 0))
-        lines = file.read().split(b"\n")[:-1]
+def unnamed(directory: Path) -> tuple[Before, ...]:
+    """The segments whose present end no other segment names yet, among the newest. Raises OSError."""
+    ends: list[Before] = []
+    named: set[Before] = set()
+    for path in segments(directory)[-NEWEST:]:
+        with path.open("rb") as file:
+            first = _record(file.readline().rstrip(b"\n"))
+            ends.append(Before(path.name, _last_hash(file)))
+        if isinstance(first, SegmentOpened):
+            named.update(first.before)
+    return tuple(end for end in ends if end not in named)
+
+
+def _last_hash(file: BinaryIO) -> str:
+    """The hash of the last whole line; empty if there is none."""
+    size = file.seek(0, os.SEEK_END)
+    for length in _TAILS:
+        file.seek(max(size - length, 0))
+        *lines, _ = file.read().split(b"\n")
+        record = _record(lines[-1]) if lines else None
+        if record is not None:
+            return record.hash
+    return ""
+
+
+def _record(line: bytes) -> Record | None:
     try:
-        return read_line(lines[-1]).hash if lines else ""
+        return read_line(line)
     except ValueError:
-        return ""
+        return None

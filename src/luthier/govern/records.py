@@ -35,7 +35,10 @@ class Before(msgspec.Struct, frozen=True):
 
 
 class SegmentOpened(_Record, frozen=True, tag="segment"):
-    """The first line of a segment. `version` is the format's; `before` names the 64 newest segments."""
+    """The first line of a segment. `version` is the format's.
+
+    `before` names the segments whose end at that time no other segment names.
+    """
 
     version: int
     luthier: str
