@@ -30,7 +30,9 @@ console.log(JSON.stringify(answers));
 
 def ask(cases: list[tuple[str, dict[str, Any]]]) -> list[Any]:
     """What JavaScript gives for each expression with its scope, as JSON values: NaN, infinities, undefined are null."""
-    done = subprocess.run(["node", "-e", PROGRAM], input=json.dumps(cases), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["node", "-e", PROGRAM], input=json.dumps(cases), capture_output=True, text=True, check=True
+    )
     answers: list[Any] = json.loads(done.stdout)
     return answers
 
@@ -90,7 +92,11 @@ def write_javascript() -> None:
 
 
 def _version() -> str:
-    return subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout[1:].split(".")[0]
+    return (
+        subprocess.run(["node", "--version"], capture_output=True, text=True, check=True)
+        .stdout[1:]
+        .split(".")[0]
+    )
 
 
 if __name__ == "__main__":

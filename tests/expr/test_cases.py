@@ -61,7 +61,11 @@ def test_a_case_gives_what_its_source_says(file: dict[str, Any], case: dict[str,
 def test_an_operator_gives_what_javascript_gives(expr: str, cells: list[tuple[dict[str, Any], Any]]) -> None:
     wrong = []
     for scope, expected in cells:
-        given = parse(expr).evaluate(scope_of({name: copy.deepcopy(value) for name, value in scope.items()})).value
+        given = (
+            parse(expr)
+            .evaluate(scope_of({name: copy.deepcopy(value) for name, value in scope.items()}))
+            .value
+        )
         if not same(given, expected):
             wrong.append((scope, given, expected))
     assert not wrong

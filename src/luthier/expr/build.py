@@ -22,7 +22,6 @@ from luthier.expr.nodes import (
     ObjectOf,
     Path,
     Ternary,
-    Text,
     Unary,
 )
 from luthier.expr.numbers import canonical
@@ -162,7 +161,10 @@ class Builder(Transformer[Token, Any]):
         parts = self._parts(token, at)
         if not any(isinstance(part, Node) for part in parts):
             return Literal("".join(map(str, parts)), at=at)
-        return Text(parts, at=at, depth=_height(at, *_nodes(parts)))
+        # The same as join([…], ''), so the tree knows no text with holes.
+        items = tuple(part if isinstance(part, Node) else Literal(part, at=at) for part in parts)
+        depth = _height(at, *items)
+        return Call("join", (ListOf(items, at=at, depth=depth), Literal("")), at=at, depth=depth + 1)
 
     def _parts(self, token: str, at: int) -> tuple[str | Node, ...]:
         try:

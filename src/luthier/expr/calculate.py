@@ -31,7 +31,6 @@ from luthier.expr.nodes import (
     ObjectOf,
     Path,
     Ternary,
-    Text,
     Unary,
 )
 from luthier.expr.values import as_key, bare, less, loose_equal, member, strict_equal, truthy
@@ -86,11 +85,6 @@ def _placed(at: int, work: Run) -> Run:
 def _literal(node: Literal) -> Run:
     value = Labelled(node.value)
     return lambda _: value
-
-
-def _text(node: Text) -> Run:
-    parts = tuple(compile_tree(part) if isinstance(part, Node) else part for part in node.parts)
-    return _placed(node.at, lambda frame: join_text(parts, frame))
 
 
 def _name(node: Name) -> Run:
@@ -305,7 +299,6 @@ _BINARY: dict[str, Callable[[Any, Any, Frame], Any]] = {
 }
 _COMPILERS: dict[type[Node], Callable[[Any], Run]] = {
     Literal: _literal,
-    Text: _text,
     Name: _name,
     Path: _path,
     Unary: _unary,

@@ -23,13 +23,6 @@ class Literal(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Node):
-    """Quoted text with expressions inside."""
-
-    parts: tuple[str | Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Name(Node):
     """A root of the scope. `bracketed` tells `(word)` from `word`, which in a filter's arguments is text."""
 

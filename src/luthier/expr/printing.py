@@ -18,11 +18,9 @@ from luthier.expr.nodes import (
     ObjectOf,
     Path,
     Ternary,
-    Text,
     Unary,
 )
-from luthier.expr.numbers import number_text
-from luthier.expr.quoted import escape, quote
+from luthier.expr.quoted import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,12 +54,7 @@ def _literal(node: Literal) -> tuple[str, int]:
             return quote(node.value), _WHOLE
         case number:
             # No member of a bare number: its dot would read as a decimal point.
-            return number_text(number), _PREFIX if number < 0 else _FILTER
-
-
-def _text(node: Text) -> tuple[str, int]:
-    inside = (f"${{{print_tree(part)}}}" if isinstance(part, Node) else escape(part) for part in node.parts)
-    return f"'{''.join(inside)}'", _WHOLE
+            return repr(number), _PREFIX if number < 0 else _FILTER
 
 
 def _path(node: Path) -> tuple[str, int]:
@@ -77,7 +70,9 @@ def _key(key: str | int | Node) -> str:
 
 
 def _unary(node: Unary) -> tuple[str, int]:
-    return node.operator + _printed(node.operand, _PREFIX), _PREFIX
+    operand = _printed(node.operand, _PREFIX)
+    apart = " " if node.operator != "!" and operand.startswith(node.operator) else ""
+    return f"{node.operator}{apart}{operand}", _PREFIX
 
 
 def _binary(node: Binary | Choice) -> tuple[str, int]:
@@ -121,7 +116,6 @@ def _arguments(nodes: tuple[Node, ...]) -> str:
 
 _PRINTERS: dict[type[Node], Callable[[Any], tuple[str, int]]] = {
     Literal: _literal,
-    Text: _text,
     Name: lambda node: (node.name, _WHOLE),
     Path: _path,
     Unary: _unary,

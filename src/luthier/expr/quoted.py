@@ -68,10 +68,5 @@ def _paired(text: str) -> str:
 
 def quote(text: str) -> str:
     """The text in single quotes, so that it reads as it is."""
-    return f"'{escape(text)}'"
-
-
-def escape(text: str) -> str:
-    """The text as it stands between single quotes."""
     text = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\${").replace("{{", "\\{{")
-    return "".join(_NAMED.get(character, character) for character in text)
+    return f"'{''.join(_NAMED.get(character, character) for character in text)}'"
