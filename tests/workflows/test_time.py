@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from luthier.clock import FakeClock, settle
+from luthier.clock import FakeClock, settle, sleep
 from luthier.context import CallContext
 from luthier.errors import (
     CallTimeoutError,
@@ -22,6 +22,7 @@ from luthier.events import Event, Observers, RunDone, StepBegan
 from luthier.spec import ToolFilter
 from luthier.taint import TRUSTED, Labelled
 from luthier.workflows import run_ensemble
+from luthier.workflows.hand import HEAD_START
 from tests.workflows.house import LONG, Gate, House, entry, kinds, read, turns
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ class TestTimeouts:
     async def test_a_step_that_takes_too_long_fails_and_its_call_is_cancelled(self) -> None:
         house = House(Gate({"s/one": lambda _: asyncio.Event().wait()}))
         run = await played(house, self.TEXT)
-        assert house.clock.monotonic() == 5.0
+        assert house.clock.monotonic() == 5.0 + HEAD_START
         assert house.gate.cancelled == ["one"]
         assert run.success
         assert run.steps["a"].error == {"kind": "timeout", "message": "timed out after 5 s"}
@@ -198,6 +199,18 @@ class TestTimeouts:
         await house.run(self.TEXT)
         assert house.gate.calls[1].context.deadline == 5.0
 
+    async def test_the_wire_may_say_itself_that_time_is_up(self) -> None:
+        house = House()
+
+        async def timed(_: Any) -> None:
+            await sleep(house.clock, 5.0)
+            raise CallTimeoutError("no answer", server="s", phase="call", sent=False)
+
+        house.gate.tools["s/one"] = timed
+        run = await played(house, self.TEXT)
+        assert house.clock.monotonic() == 5.0
+        assert run.output == "no answer"
+
     async def test_the_timeout_of_the_config_is_the_call_s_own(self) -> None:
         house = House(Gate({"s/one": 1}))
         await house.run(
@@ -212,7 +225,7 @@ class TestTimeouts:
         )
         run = await played(house, call().replace("retry:", "timeout: 2000\n    retry:"))
         assert run.steps["a"].attempts == 3
-        assert house.clock.monotonic() == 3 * 2.0 + 2 * 1.0
+        assert house.clock.monotonic() == pytest.approx(3 * (2.0 + HEAD_START) + 2 * 1.0)
 
     async def test_one_that_may_have_taken_effect_is_not_tried_again(self) -> None:
         house = House(Gate({"s/one": lambda _: asyncio.Event().wait()}), servers=[entry()])
@@ -232,12 +245,27 @@ class TestTimeouts:
 
         house = House(Gate({"s/one": stubborn}))
         run = await played(house, self.TEXT)
-        assert house.clock.monotonic() == 10.0
+        assert house.clock.monotonic() == 5.0 + HEAD_START + 5.0
         assert run.output == "timed out after 5 s. It did not stop within 5 s and was left behind."
         length = len(run.record)
         release.set()
         await settle()
         assert len(house.kept.records["run-1"]) == length
+
+    async def test_a_step_that_is_called_off_before_it_began_lets_go_at_once(self) -> None:
+        house = House()
+        run = await house.run(
+            """
+            ensemble: t
+            agents:
+              - {name: a, operation: transform, config: {value: 1}}
+              - {name: b, operation: transform, config: {value: 2}}
+            flow: [{type: parallel, waitFor: first, steps: [{agent: a}, {agent: b}]}]
+            """
+        )
+        assert run.output == [1]
+        assert run.steps["b"].skipped
+        assert house.clock.monotonic() == 0.0
 
 
 class TestDeadline:

@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from luthier.errors import LuthierError
+from luthier.spec import ToolsConfig
 from luthier.workflows.operations import perform
 from luthier.workflows.record import Failure
 from luthier.workflows.retries import Outcome
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from luthier.clock import Clock, Timer
     from luthier.workflows.operations import Attempt
     from luthier.workflows.record import Data
+
+HEAD_START = 0.1
+"""Seconds after its timeout that a call is left to end by itself: only the wire knows whether it was sent."""
 
 _log = logging.getLogger("luthier.workflows")
 _left: set[asyncio.Task[None]] = set()  # tasks that did not let go, kept until they do
@@ -31,7 +35,7 @@ class Hand:
 
     The step's timeout cancels the task, and so does `cancel`; a task that is cancelled has `grace` seconds to
     end, then the attempt ends without it. What ends by itself while it is being cancelled keeps its own
-    outcome.
+    outcome. For the timeout of a call, see `HEAD_START`.
     """
 
     def __init__(
@@ -43,8 +47,11 @@ class Hand:
         self._let_go: Callable[[Outcome], None] | None = let_go
         self._cut = ""  # why it was cancelled: timeout or cancelled
         self._timer: Timer | None = None
+        self._entered = False
         timeout = attempt.step.timeout
         if timeout is not None:
+            if isinstance(attempt.step.config, ToolsConfig):
+                timeout += HEAD_START
             self._timer = clock.call_later(timeout, lambda: self.cancel("timeout"))
         self._task = asyncio.get_running_loop().create_task(self._work())
 
@@ -55,7 +62,8 @@ class Hand:
         self._cut = why
         self._stop_timer()
         self._timer = self._clock.call_later(self._grace, self._give_up)
-        self._task.cancel()
+        if self._entered:  # else it sees for itself: a task that is cancelled before it begins never begins
+            self._task.cancel()
         return True
 
     def drop(self) -> None:
@@ -66,8 +74,9 @@ class Hand:
         self._task.cancel()
 
     async def _work(self) -> None:
+        self._entered = True
         try:
-            outcome = await perform(self._attempt)
+            outcome = self._cut_off() if self._cut else await perform(self._attempt)
         except asyncio.CancelledError:
             outcome = self._cut_off()
         except LuthierError as error:

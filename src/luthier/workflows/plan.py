@@ -44,7 +44,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def waits_for(self) -> tuple[str, ...]:
         """All that must have ended before it starts, the parent's start aside."""
-        return tuple(dict.fromkeys((*self.needs, *self.after)))
+        return self.needs + self.after
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -97,6 +97,16 @@ class TestWhatItIsGiven:
         )
         assert (await desk.run(text)).output == [True, True, {"number": 7}, 7, 7]
 
+    async def test_data_as_it_came(self, desk: Desk) -> None:
+        desk.script("def run(context): return [context.input['text'] == '\\ud800', len(str(context.input))]")
+        deep: list[Any] = []
+        for _ in range(150):
+            deep = [deep]
+        text = desk.text('{text: "${input.text}", deep: "${input.deep}"}')
+        same, length = (await desk.run(text, {"text": "\ud800", "deep": deep})).output
+        assert same is True
+        assert length > 300
+
     async def test_what_it_changes_is_its_own_copy(self, desk: Desk) -> None:
         desk.script("def run(context): context.input['list'].append(1)")
         text = desk.text(

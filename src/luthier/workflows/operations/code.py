@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from luthier.errors import StepError
 from luthier.spec.scripts import find_script
 from luthier.taint import Labelled
-from luthier.workflows.operations.jsonlike import copied
+from luthier.workflows.operations.jsonlike import copied, own_copy
 from luthier.workflows.operations.scripts import Scripts
 from luthier.workflows.operations.threads import in_thread
 from luthier.workflows.retries import Outcome
@@ -57,7 +57,7 @@ async def perform(attempt: Attempt, config: CodeConfig) -> Outcome:
         raise StepError("code", str(error)) from error
     attempt.harmless = False
     context = ScriptContext(
-        copied(given.value),
+        own_copy(given.value),
         MappingProxyType({}),
         MappingProxyType(attempt.scope.values["run"].value),
         _log.getChild(path.stem),

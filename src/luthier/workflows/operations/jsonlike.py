@@ -1,4 +1,4 @@
-"""A script's result as a JSON value of our own: copied, checked, and nothing else."""
+"""What goes into a script and what comes out of it: copies, and of the result JSON values only."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ from luthier.tools import Envelope
 
 DEPTH = 100
 """How deep a result may be nested; a value that holds itself is deeper than any."""
+
+
+def own_copy(value: Any) -> Any:
+    """A copy of what we hold already, for somebody who may change it."""
+    match value:
+        case Envelope():
+            return Envelope(own_copy(value.fields()), own_copy(value.raw_blocks()))
+        case dict():
+            return {key: own_copy(item) for key, item in value.items()}
+        case list() | tuple():
+            return [own_copy(item) for item in value]
+        case _:
+            return value
 
 
 def copied(value: Any) -> Any:
