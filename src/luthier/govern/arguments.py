@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import SchemaError
+from luthier.govern.guard import said
 from luthier.text import one_line
+from luthier.tools import Refusal
 from luthier.tools.arguments import prepare_labelled
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from luthier.connect.schemas import Schemas
     from luthier.govern.guard import GateCall, Next, Up
-    from luthier.tools import Refusal, Tool, ToolCall
+    from luthier.tools import Tool, ToolCall
     from luthier.tools.schema import SchemaFault
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -27,8 +31,12 @@ class Arguments:
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
 
-    async def guard(self, call: GateCall, inner: Next) -> Up:
+    def guard(self, call: GateCall, inner: Next) -> Awaitable[Up]:
         """Hand on the arguments as the tool wants them, or refuse them with the path and the rule."""
+        judged = self._judged(call)
+        return said(judged) if isinstance(judged, Refusal) else inner(judged)
+
+    def _judged(self, call: GateCall) -> GateCall | Refusal:
         tool = call.tool
         if tool is None:
             raise RuntimeError("the tool must be looked up before its arguments are judged")
@@ -57,7 +65,7 @@ class Arguments:
                 "arguments", f"The arguments of {tool.uri} cannot be written as JSON.", rule="json"
             )
         call.ledger.digest = digest
-        return await inner(call if wanted is call.call else msgspec.structs.replace(call, call=wanted))
+        return call if wanted is call.call else msgspec.structs.replace(call, call=wanted)
 
 
 def arguments_digest(arguments: Any) -> str:

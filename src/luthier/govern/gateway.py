@@ -25,7 +25,7 @@ from luthier.tools.builtin import LocalTools
 from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Iterable
 
     from luthier.clock import Clock
     from luthier.connect import ConnectionManager, ServerRegistry
@@ -179,12 +179,13 @@ class Gateway:
             )
         return result
 
-    async def _admitted(self, call: GateCall, inner: Next) -> Up:
+    def _admitted(self, call: GateCall, inner: Next) -> Awaitable[Up]:
         """Refuse what the caller may not use; to who must not know of it, it is not there."""
+        denial = self._access.denial(call.call.uri, call.call.context.principals)
+        return inner(call) if denial is None else self._denied(call, denial)
+
+    async def _denied(self, call: GateCall, denial: Denial) -> Up:
         uri, context = call.call.uri, call.call.context
-        denial = self._access.denial(uri, context.principals)
-        if denial is None:
-            return await inner(call)
         if is_told(context.principals):
             return call.refuse(
                 "denied", denial.reason, rule=denial.rule, place=denial.place, hint=denial.hint
@@ -192,12 +193,17 @@ class Gateway:
         call.ledger.rule, call.ledger.place = denial.rule, denial.place
         raise await self._absent(uri, context)
 
-    async def _resolved(self, call: GateCall, inner: Next) -> Up:
+    def _resolved(self, call: GateCall, inner: Next) -> Awaitable[Up]:
         """Look the tool up, connecting to its server if need be."""
         wanted = call.call
         tool = self._manager.known(wanted.uri, wanted.context) if wanted.uri.scheme == "mcp" else None
         if tool is None:
-            tool = await self._find(wanted.uri, wanted.context)
+            return self._found(call, inner)
+        return inner(GateCall(wanted, call.label, call.ledger, tool))
+
+    async def _found(self, call: GateCall, inner: Next) -> Up:
+        wanted = call.call
+        tool = await self._find(wanted.uri, wanted.context)
         return await inner(GateCall(wanted, call.label, call.ledger, tool))
 
     async def _carried(self, call: GateCall) -> Up:
