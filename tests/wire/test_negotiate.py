@@ -387,6 +387,16 @@ async def test_a_pinned_handshake_revision_accepts_the_servers_counter() -> None
     assert session.version == "2024-11-05"
 
 
+async def test_a_pinned_handshake_revision_that_is_refused_names_those_that_there_are() -> None:
+    clock = FakeClock()
+    fault = await refused(
+        clock, Script(clock, initialize=error(-32022, supported=["2026-07-28"])), pinned="2025-11-25"
+    )
+    assert "it speaks only 2026-07-28" in str(fault)
+    assert "protocol" in fault.hint
+    assert not fault.retryable
+
+
 async def test_a_server_that_exits_at_a_pinned_handshake_is_not_started_again() -> None:
     clock = FakeClock()
     server = Script(clock, initialize=dies)

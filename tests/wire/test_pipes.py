@@ -168,3 +168,12 @@ async def test_reading_the_rest_is_bounded_where_somebody_writes_for_ever() -> N
     assert len(sizes) == 256
     reader.close()
     os.close(near)
+
+
+async def test_a_pipe_that_cannot_be_read_has_ended() -> None:
+    descriptor, near = os.pipe()
+    ends: list[int] = []
+    reader = PipeReader(near, lambda _: None, lambda: ends.append(1))  # the end that is for writing
+    reader.read_rest()
+    assert ends == [1]
+    os.close(descriptor)

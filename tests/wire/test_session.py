@@ -120,8 +120,8 @@ async def test_legacy_requests_carry_only_the_meta_of_the_call() -> None:
     ],
     ids=[
         "object", "list", "number", "text", "null", "exception", "exception without text", "reply",
-        "structured reply", "result", "value like a result", "bare result", "callable", "callable that raises",
-        "callable that delays", "exact result", "exact bytes",
+        "structured reply", "result", "value like a result", "bare result", "callable",
+        "callable that raises", "callable that delays", "exact result", "exact bytes",
     ],
 )  # fmt: skip
 async def test_the_server_in_memory_does_as_it_is_told(behaviour: Any, content: Any, is_error: bool) -> None:  # noqa: FBT001
@@ -400,6 +400,40 @@ async def test_a_server_that_was_told_not_to_read_holds_calls() -> None:
         await bounded(call)
 
 
+async def test_a_modern_server_is_asked_to_tell_of_changes_to_whoever_listens() -> None:
+    changes: list[int] = []
+    told: list[str] = []
+    server = MemoryServer(
+        "m", {"t": Bytes(b'{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"lost"}}\n')}
+    )
+    handlers = Handlers(on_tools_changed=lambda: changes.append(1), on_noise=told.append)
+    session = await session_to(server, handlers=handlers)
+    await settle()
+    assert server.received[1]["method"] == "subscriptions/listen"
+    assert server.received[1]["params"]["notifications"] == {"toolsListChanged": True}
+    server.notify("notifications/tools/list_changed")
+    await settle()
+    assert changes == [1]
+    with pytest.raises(ProtocolError, match="lost"):  # the subscription is not the only request in flight
+        await bounded(session.call_tool("t", {}, timeout=1.0))
+    server.say(b'{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete"}}\n')
+    await settle()
+    assert told == ["the server no longer tells of changes to its tools"]
+    await bounded(session.close())
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    "capabilities", [{}, {"tools": {}}, {"tools": {"listChanged": "yes"}}, {"tools": 1}], ids=repr
+)
+async def test_a_modern_server_that_tells_of_no_changes_is_not_asked(capabilities: dict[str, Any]) -> None:
+    body = {"result": {"supportedVersions": ["2026-07-28"], "capabilities": capabilities}}
+    server = Odd({"server/discover": lambda connection, message: answer(connection, message, body)})
+    await session_to(server, handlers=Handlers(on_tools_changed=lambda: None))
+    await settle()
+    assert server.received == []
+
+
 async def test_noise_on_the_way_is_told_and_costs_nothing() -> None:
     told: list[str] = []
     server = MemoryServer("m", {"t": 1})
@@ -426,3 +460,64 @@ def test_an_unknown_era_is_refused_by_the_server_in_memory() -> None:
     with pytest.raises(ValueError, match="no known revision"):
         MemoryServer("m", era="1999-01-01")
     assert MemoryServer("m", era="modern").version == "2026-07-28"
+
+
+async def test_descriptions_and_definitions_are_listed_as_they_were_given() -> None:
+    server = MemoryServer(
+        "m", {"a": 1, "b": 2}, descriptions={"a": "first"}, definitions={"b": {"title": "B"}}
+    )
+    manifest = await bounded((await session_to(server)).list_tools(timeout=1.0))
+    assert [(tool.description, tool.title) for tool in manifest.tools] == [("first", ""), ("", "B")]
+
+
+async def test_a_modern_server_refuses_requests_of_other_eras() -> None:
+    server = MemoryServer("m", {"a": 1}, era="2024-11-05")
+    session = await session_to(server)
+    server.version = "2026-07-28"
+    with pytest.raises(ProtocolError, match="is missing"):
+        await bounded(session.call_tool("a", {}, timeout=1.0))
+    with pytest.raises(ProtocolError, match="Unsupported protocol version") as caught:
+        await bounded(session.call_tool("a", {}, timeout=1.0, meta={f"{META}protocolVersion": "2027-01-01"}))
+    assert caught.value.data == {"supported": ["2026-07-28"], "requested": "2027-01-01"}
+
+
+async def test_what_a_server_still_works_on_ends_with_its_connection() -> None:
+    ended = asyncio.Event()
+
+    async def work(_: dict[str, Any]) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    server = MemoryServer("m", {"t": work, "u": Hang()})
+    session = await session_to(server)
+    call = asyncio.create_task(session.call_tool("t", {}, timeout=None))
+    await settle()
+    await bounded(session.close())
+    assert ended.is_set()
+    assert isinstance((await bounded(asyncio.gather(call, return_exceptions=True)))[0], ConnectionLostError)
+
+
+async def test_after_the_end_of_a_connection_nothing_crosses_it() -> None:
+    told: list[str] = []
+    server = MemoryServer("m", {"t": 1})
+    session = await session_to(server, handlers=Handlers(on_noise=told.append))
+    (connection,) = server.open
+    server.say(b"one\ntwo\n")
+    call = asyncio.create_task(session.call_tool("t", {}, timeout=None))
+    await asyncio.sleep(0)
+    connection.lose()
+    connection.lose()
+    await settle()
+    assert server.calls == []
+    assert isinstance((await bounded(asyncio.gather(call, return_exceptions=True)))[0], ConnectionLostError)
+
+
+async def test_an_answer_to_a_question_that_was_never_asked_is_passed_over() -> None:
+    server = MemoryServer("m", {"t": 1}, era="2025-11-25")
+    session = await session_to(server)
+    (connection,) = server.open
+    server.take(connection, {"id": "server-9", "result": {}})
+    connection.stop("nothing")
+    await bounded(session.ping(timeout=1.0))

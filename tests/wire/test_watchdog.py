@@ -6,12 +6,14 @@ import asyncio
 import os
 import signal
 import subprocess
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from luthier.wire.watchdog import Watchdog
-from tests.wire.support import gone, processes_of
+from tests.wire.support import bounded, gone, processes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +39,12 @@ def watchdog() -> Iterator[Watchdog]:
 def collect(pid: int) -> None:
     """It was our child once, and is dead."""
     os.waitpid(pid, 0)
+
+
+def wait_until_collected(pid: int) -> None:
+    """Until it is not even one of the dead."""
+    while Path(f"/proc/{pid}").exists():
+        time.sleep(0.02)
 
 
 def running(pid: int | None) -> bool:
@@ -129,3 +137,17 @@ async def test_without_a_shell_it_says_that_nothing_watches() -> None:
     watchdog.forget()
     watchdog.close()
     assert watchdog.pid is None
+
+
+async def test_one_that_is_slow_to_end_is_collected_all_the_same(tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nwhile read -r line; do :; done\nsleep 0.3\n")
+    slow.chmod(0o755)
+    watchdog = Watchdog(str(slow))
+    assert watchdog.watch(100_001) == ""
+    pid = watchdog.pid
+    assert pid is not None
+    watchdog.release(100_001)
+    assert watchdog.pid is None
+    assert running(pid)
+    await bounded(asyncio.to_thread(wait_until_collected, pid))

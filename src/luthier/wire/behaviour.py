@@ -15,6 +15,10 @@ class Hang(msgspec.Struct, frozen=True):
     """Never answer."""
 
 
+class Listen(msgspec.Struct, frozen=True):
+    """Acknowledge a subscription and keep it open."""
+
+
 class Drop(msgspec.Struct, frozen=True):
     """End the connection instead of answering."""
 

@@ -89,6 +89,12 @@ def timed_out(server: str, request: Request, *, sent: bool) -> CallTimeoutError:
     )
 
 
+def last_words(tail: str) -> str:
+    """The last line that a process said on stderr, as the end of a sentence; empty where it said nothing."""
+    lines = tail.splitlines()
+    return f"; the last line on its stderr: {one_line(lines[-1], _SHOWN)}" if lines else ""
+
+
 def lost(server: str, request: Request, why: WireError | None, *, sent: bool) -> ConnectionLostError:
     """The connection ended under this request, or had ended before it; `why` is what the transport said."""
     reason = why.message if why else f"The connection to server {server!r} is closed."

@@ -7,6 +7,7 @@ can be found at either end of it.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from luthier.text import one_line
@@ -63,12 +64,12 @@ class Inbox:
             if self._assembly is None:
                 self._pass_over(frame, "it is not JSON")
             else:
-                self._wait()
+                self._wait(self._assembly)
 
     def close(self) -> None:
         """No more frames will come."""
         if self._assembly is not None:
-            self._give_up("it ends in the middle")
+            self._give_up(self._assembly, "it ends in the middle")
 
     def _read(self, frame: bytes) -> bool:
         try:
@@ -83,20 +84,20 @@ class Inbox:
 
     def _continue(self, assembly: Assembly, frame: bytes) -> None:
         if frame.startswith(b"{") and b'"jsonrpc"' in frame and self._stands_alone(frame):
-            self._give_up("another message began in its middle")
+            self._give_up(assembly, "another message began in its middle")
             self.take(frame)
             return
         assembly.add(frame)
         if assembly.full:
-            self._give_up("it is spread over too many lines")
+            self._give_up(assembly, "it is spread over too many lines")
         elif not assembly.complete:
-            self._wait()
+            self._wait(assembly)
         else:
             self._stop()
             if self._read(assembly.text):
                 self._noise.tell("a message was read although it was spread over several lines")
             else:
-                self._salvage(assembly, "it is not JSON")
+                self._give_up(assembly, "it is not JSON")
 
     def _stands_alone(self, frame: bytes) -> bool:
         try:
@@ -105,14 +106,9 @@ class Inbox:
             return False
         return True
 
-    def _give_up(self, reason: str) -> None:
-        assembly = self._assembly
-        self._stop()
-        if assembly is not None:
-            self._salvage(assembly, reason)
-
-    def _salvage(self, assembly: Assembly, reason: str) -> None:
+    def _give_up(self, assembly: Assembly, reason: str) -> None:
         """Its lines may be whole messages with one broken line before them."""
+        self._stop()
         for line in assembly.lines[1:]:
             if line.startswith(b"{") and self._stands_alone(line):
                 self._sink.deliver(decode(line), ())
@@ -125,10 +121,10 @@ class Inbox:
         shown = one_line(text[: 4 * _NOISE_SHOWN].decode(errors="replace"), _NOISE_SHOWN)
         self._noise.tell(f"something was passed over because {reason}: {shown}")
 
-    def _wait(self) -> None:
+    def _wait(self, assembly: Assembly) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._clock.call_later(BREAK_OFF, lambda: self._give_up("it broke off"))
+        self._timer = self._clock.call_later(BREAK_OFF, partial(self._give_up, assembly, "it broke off"))
 
     def _stop(self) -> None:
         self._assembly = None

@@ -14,7 +14,7 @@ import msgspec
 
 from luthier.clock import SystemClock, sleep
 from luthier.errors import ConnectError, ConnectionLostError, WireError
-from luthier.wire.behaviour import Bytes, Delay, Drop, Fail, Hang, Progress, Result, result_of
+from luthier.wire.behaviour import Bytes, Delay, Drop, Fail, Hang, Listen, Progress, Result, result_of
 from luthier.wire.era import HANDSHAKE_VERSIONS, KNOWN_VERSIONS, LATEST_MODERN
 from luthier.wire.frame import LineSplitter
 from luthier.wire.session import META
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from luthier.wire.transport import Outgoing, Receiver
 
 _METHOD_NOT_FOUND = Fail("Method not found", -32601)
+_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _LIMIT = 64 * 1024 * 1024
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -149,6 +150,8 @@ class MemoryServer:
                 return Result(self._listed(params.get("cursor")))
             case "tools/call", _:
                 return self._called(params["name"], params.get("arguments", {}))
+            case "subscriptions/listen", True:
+                return Listen()
             case "server/discover", True:
                 return Result(self._described({"supportedVersions": [self.version]}))
             case "initialize", False:
@@ -292,6 +295,10 @@ class MemoryTransport:
         match behaviour:
             case Hang():
                 return
+            case Listen():
+                tag = {f"{META}subscriptionId": id}
+                params = {"_meta": tag, "notifications": {"toolsListChanged": True}}
+                self.deliver(_encode({"jsonrpc": "2.0", "method": _ACKNOWLEDGED, "params": params}) + b"\n")
             case Drop():
                 self.lose()
             case Bytes():

@@ -10,7 +10,7 @@ standing session.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
@@ -25,7 +25,7 @@ from luthier.wire.era import (
     LATEST_MODERN,
     MODERN_VERSIONS,
 )
-from luthier.wire.faults import UNSUPPORTED_VERSION
+from luthier.wire.faults import UNSUPPORTED_VERSION, last_words
 from luthier.wire.link import Link
 from luthier.wire.noise import Noise
 from luthier.wire.peer import Handlers
@@ -75,7 +75,8 @@ async def open_session(
     except TimeoutError:
         await opening.abandon()
         raise ConnectError(
-            f"Server {server!r} did not answer within {timeout:g} s of being started.",
+            f"Server {server!r} did not answer within {timeout:g} s of being started"
+            f"{last_words(opening.stderr_tail)}.",
             server=server,
             stderr_tail=opening.stderr_tail,
             hint="It may still be downloading or starting up: raise `timeout_ms` of that server.",
@@ -210,8 +211,7 @@ class _Opening:
     def _settle_handshake(self, handshake: Request, asked: str) -> None:
         result = self._result(handshake)
         if result is None:
-            error = self._error(handshake)
-            raise self._refusal(error.message if error else "its answer to initialize is not an object")
+            self._refuse_handshake(handshake)
         version = result.get("protocolVersion")
         if version not in HANDSHAKE_VERSIONS:
             self._noise.tell(
@@ -220,6 +220,16 @@ class _Opening:
             version = asked
         self._session.settle(version, result)
         self._link.notify("notifications/initialized")
+
+    def _refuse_handshake(self, handshake: Request) -> NoReturn:
+        error, versions = self._error(handshake), self._advertised(handshake)
+        if versions:
+            raise self._refusal(
+                f"it speaks only {one_line(', '.join(versions))}",
+                retryable=False,
+                hint="If `protocol` of its entry pins another, remove that.",
+            )
+        raise self._refusal(error.message if error else "its answer to initialize is not an object")
 
     def _late(self, question: Request) -> None:
         """A discover result into a standing session that took the server for an old one."""

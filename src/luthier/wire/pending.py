@@ -39,6 +39,7 @@ class Request:
         "idle",
         "on_progress",
         "phase",
+        "standing",
         "started",
         "subject",
         "tool",
@@ -57,6 +58,7 @@ class Request:
         self.hard: float | None = None
         self.deadline: float | None = None
         self.on_progress: OnProgress | None = None
+        self.standing = False  # answered only when its subject ends, so nobody's missing answer is its own
         self.doubt = ""  # something that may have been its answer and was lost
 
     @property
@@ -110,7 +112,8 @@ class Pending:
 
     def sole(self) -> Request | None:
         """The request in flight, where there is exactly one."""
-        return next(iter(self._table.values())) if len(self._table) == 1 else None
+        passing = [request for request in self._table.values() if not request.standing]
+        return passing[0] if len(passing) == 1 else None
 
     def extend(self, request: Request) -> None:
         """There was progress: its idle time begins anew, up to its last moment."""

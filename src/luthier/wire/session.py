@@ -74,6 +74,9 @@ class Session:
         self.server_info = info if isinstance(info, dict) else {}
         self.capabilities = capabilities if isinstance(capabilities, dict) else {}
         self.instructions = instructions if isinstance(instructions, str) else ""
+        tools = self.capabilities.get("tools")
+        if self.modern and isinstance(tools, dict) and tools.get("listChanged") is True:
+            self._listen()
 
     async def list_tools(self, *, timeout: float | None) -> Manifest:
         """All pages of the tool list, in `timeout` seconds together."""
@@ -156,6 +159,19 @@ class Session:
         """End the session and its server. Always ends, within a bound."""
         self._peer.close()
         await self._link.close()
+
+    def _listen(self) -> None:
+        """Ask to be told of changes, which a modern server tells nobody of its own accord."""
+        if self._handlers.on_tools_changed is None or self.closed:
+            return
+        params = {**self._params(), "notifications": {"toolsListChanged": True}}
+        listening = self._link.begin("subscriptions/listen", params, phase="list")
+        listening.standing = True
+        listening.answer.add_done_callback(lambda _: self._deaf())
+
+    def _deaf(self) -> None:
+        if not self.closed:
+            self._link.noise.tell("the server no longer tells of changes to its tools")
 
     def _params(self) -> dict[str, Any]:
         return {"_meta": self._meta} if self._meta else {}

@@ -11,6 +11,7 @@ import msgspec
 
 from luthier.errors import ConnectError, ConnectionLostError
 from luthier.text import one_line
+from luthier.wire.faults import last_words
 from luthier.wire.frame import LineSplitter
 from luthier.wire.pipes import PipeReader, PipeWriter
 from luthier.wire.process import ServerProcess
@@ -29,7 +30,6 @@ EXIT_GRACE = 0.5
 """Seconds that the end of a pipe waits for the exit that explains it."""
 
 _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY})
-_SHOWN = 300  # characters of stderr that stand in an error's text
 
 
 class StdioLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,10 +145,9 @@ class StdioTransport:
 
     def _lose(self, what: str, status: int | None) -> None:
         tail = self.stderr_tail
-        said = f"; the last line on its stderr: {one_line(tail.splitlines()[-1], _SHOWN)}" if tail else ""
         self._end(
             ConnectionLostError(
-                f"Server {self._launch.server!r} {what}{said}.",
+                f"Server {self._launch.server!r} {what}{last_words(tail)}.",
                 server=self._launch.server,
                 exit_status=status,
                 stderr_tail=tail,

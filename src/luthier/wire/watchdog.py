@@ -27,7 +27,7 @@ for group in $groups; do kill -s TERM -- "-$group"; done
 sleep 2
 for group in $groups; do kill -s KILL -- "-$group"; done
 """
-_GRACE = 0.2  # seconds that we wait for it to end once there is nothing left to watch
+_GRACE = 0.05  # seconds that we wait for it to end once there is nothing left to watch
 
 
 class Watchdog:
