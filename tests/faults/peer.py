@@ -1,8 +1,8 @@
 """A well-behaved MCP server on pipes, of both eras: what the faulty one is with no fault switched on.
 
-Plain Python; nothing of Luthier is in it. Calls run in threads of their own, so that a slow one holds up
-no other. Whatever happens is written to the journal, a file of JSON lines that outlives the process: who
-started, what was heard, which calls ran.
+Plain Python; nothing of Luthier is in it, and little of the library: it is started some hundred times. Calls
+run in threads of their own, so that a slow one holds up no other. Whatever happens is written to the journal,
+a file of JSON lines that outlives the process: who started, what was heard, which calls ran.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+TYPE_CHECKING = False  # `typing` alone takes as long to import as all that is needed here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Json = dict[str, Any]
+    Tool = Callable[["Call"], Json | None]
+    Method = Callable[[Json], Json | None]
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
@@ -32,15 +35,15 @@ class RpcError(Exception):
         self.body: Json = {"code": code, "message": message} | ({} if data is None else {"data": data})
 
 
-@dataclass
 class Call:
     """One `tools/call` under way."""
 
-    peer: Peer
-    id: Any
-    arguments: Json
-    meta: Json
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    def __init__(self, peer: Peer, message: Json) -> None:
+        self.peer = peer
+        self.id = message["id"]
+        self.arguments: Json = message["params"].get("arguments", {})
+        self.meta: Json = message["params"].get("_meta", {})
+        self.cancelled = threading.Event()
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         """Report progress, if the caller gave a token for it."""
@@ -48,10 +51,6 @@ class Call:
             params: Json = {"progressToken": self.meta["progressToken"], "progress": progress}
             params |= {"message": message} | ({} if total is None else {"total": total})
             self.peer.notify("notifications/progress", params)
-
-
-Tool = Callable[[Call], "Json | None"]
-Method = Callable[[Json], "Json | None"]
 
 
 def text(words: str, **more: Any) -> Json:
@@ -140,7 +139,7 @@ class Peer:
     def note(self, **what: Any) -> None:
         """Write a line to the journal."""
         if path := os.environ.get(JOURNAL):
-            with Path(path).open("ab") as file:
+            with open(path, "ab") as file:  # noqa: PTH123  (pathlib is a slow import)
                 file.write(json.dumps({"pid": os.getpid(), **what}).encode() + b"\n")
 
     # The protocol
@@ -239,7 +238,7 @@ class Peer:
         params = message["params"]
         if params["name"] not in self.handlers:
             raise RpcError(-32602, f"Unknown tool: {params['name']}")
-        call = Call(self, message["id"], params.get("arguments", {}), params.get("_meta", {}))
+        call = Call(self, message)
         self.calls[call.id] = call
         self.note(call=params["name"], arguments=call.arguments)
         return self.handlers[params["name"]](call)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from luthier.errors import ConnectionLostError
-from tests.faults.bench import Bench, lives, marked, until
+from tests.faults.bench import LEGACY, MODERN, Bench, lives, marked, until
 from tests.servers_real.street import COMMANDS, ERAS, fields, spoken
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 era = pytest.mark.parametrize(("pin", "speaks"), ERAS.values(), ids=ERAS)
+fewer = pytest.mark.parametrize("pin", [LEGACY, None], ids=["pinned-legacy", "auto"])  # they start slowly
 
 
 @pytest.fixture
@@ -93,9 +94,9 @@ async def test_a_killed_server_fails_the_call_in_hand_and_is_started_again(bench
         assert second != first
 
 
-@era
+@fewer
 async def test_git_reads_a_repository_through_the_gate(
-    bench: Bench, repository: Path, pin: str | None, speaks: str
+    bench: Bench, repository: Path, pin: str | None
 ) -> None:
     entry = fields(bench, "mcp-server-git", "--repository", str(repository), protocol=pin)
     async with bench.runtime(project=project(bench, git=entry)) as rt:
@@ -114,8 +115,8 @@ async def test_git_reads_a_repository_through_the_gate(
         assert nowhere.is_error
 
 
-@era
-async def test_fetch_refuses_loopback_as_its_own_error(bench: Bench, pin: str | None, speaks: str) -> None:
+@fewer
+async def test_fetch_refuses_loopback_as_its_own_error(bench: Bench, pin: str | None) -> None:
     entry = bench.read(fields(bench, "mcp-server-fetch", protocol=pin), id="fetch")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0)
@@ -124,6 +125,6 @@ async def test_fetch_refuses_loopback_as_its_own_error(bench: Bench, pin: str | 
             reply = await house.call("fetch", server="fetch", url=url)
             assert reply.is_error
             assert reply.blocks[0]["text"]
-            assert spoken(house) == [speaks]
+            assert spoken(house) == [pin or MODERN]
         with pytest.raises(BlockingIOError):
             listener.accept()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.faults.modes.mode import acts, always, mode
-from tests.faults.peer import Call, Json, Peer, RpcError, Tool, encode, text
+from tests.faults.peer import RpcError, encode, text
+
+TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.faults.peer import Call, Json, Peer, Tool
 
 NUMBER: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 """An output schema."""

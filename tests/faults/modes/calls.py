@@ -6,7 +6,11 @@ import threading
 import time
 
 from tests.faults.modes.mode import acts, mode
-from tests.faults.peer import Call, Json, Peer, text
+from tests.faults.peer import text
+
+TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
+if TYPE_CHECKING:
+    from tests.faults.peer import Call, Json, Peer
 
 PATIENCE = 60
 """Seconds after which a tool that waits for something gives up."""

@@ -7,7 +7,11 @@ import threading
 
 from tests.faults.modes.framing import FLOOD
 from tests.faults.modes.mode import mode, silent
-from tests.faults.peer import PREFIX, Json, Peer, RpcError, complete
+from tests.faults.peer import PREFIX, RpcError, complete
+
+TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
+if TYPE_CHECKING:
+    from tests.faults.peer import Json, Peer
 
 
 @mode
@@ -59,7 +63,7 @@ def discover_late(peer: Peer) -> None:
 
     def discover(message: Json) -> None:
         result = complete(peer.discover(message))
-        threading.Timer(3.0, peer.result, (message["id"], result)).start()
+        threading.Timer(2.4, peer.result, (message["id"], result)).start()
 
     peer.methods["server/discover"] = discover
     peer.methods["initialize"] = silent

@@ -6,7 +6,11 @@ import json
 import os
 
 from tests.faults.modes.mode import acts, mode
-from tests.faults.peer import Call, Json, Peer, encode, text
+from tests.faults.peer import encode, text
+
+TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
+if TYPE_CHECKING:
+    from tests.faults.peer import Call, Json, Peer
 
 BOM = b"\xef\xbb\xbf"
 FLOOD = b"debug debug debug\n" * (1024 * 1024 // 18)

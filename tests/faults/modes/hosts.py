@@ -6,7 +6,11 @@ import json
 import os
 
 from tests.faults.modes.mode import acts, always, mode
-from tests.faults.peer import Call, Json, Peer, text
+from tests.faults.peer import text
+
+TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
+if TYPE_CHECKING:
+    from tests.faults.peer import Call, Json, Peer
 
 STRICT: Json = {
     "name": {"type": "string"},

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from pathlib import Path
-from typing import Any
 
 from tests.faults.modes.mode import acts, always, mode
-from tests.faults.peer import Call, Json, Method, Peer, RpcError, text
+from tests.faults.peer import RpcError, text
+
+TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.faults.peer import Call, Json, Method, Peer
 
 OPEN: Json = {"type": "object"}
 
@@ -131,8 +135,9 @@ def changed_at_once(peer: Peer) -> None:
 @mode
 def tools_from_file(peer: Peer) -> None:
     """A server whose tools come from a file, so that a restart may bring others; `act` crashes it."""
-    for name in Path(peer.arguments[0]).read_text(encoding="utf-8").split():
-        peer.tool(name, always(text("from the file")))
+    with open(peer.arguments[0], encoding="utf-8") as file:  # noqa: PTH123  (pathlib is a slow import)
+        for name in file.read().split():
+            peer.tool(name, always(text("from the file")))
 
     @acts(peer)
     def act(_: Call) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 from tests.faults.modes.mode import acts, mode
-from tests.faults.peer import JOURNAL, Call, Peer
+from tests.faults.peer import JOURNAL, encode, text
+
+TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
+if TYPE_CHECKING:
+    from tests.faults.peer import Call, Json, Peer
 
 LONG = 300
 """Seconds: longer than any test."""
@@ -44,10 +46,10 @@ def silent_start(peer: Peer) -> None:
 @mode
 def crash_loop(peer: Peer) -> None:
     """A server that dies at its start until it has been started often enough; the argument says how often."""
-    starts = Path(os.environ[JOURNAL]).with_suffix(".starts")
-    with starts.open("a") as file:
+    starts = os.environ[JOURNAL] + ".starts"
+    with open(starts, "a", encoding="utf-8") as file:  # noqa: PTH123  (pathlib is a slow import)
         file.write(".")
-    if starts.stat().st_size < int(peer.arguments[0]):
+    if os.stat(starts).st_size < int(peer.arguments[0]):  # noqa: PTH116
         last_words("port still in use\n", 1)
 
 
@@ -73,6 +75,8 @@ def ignore_term(peer: Peer) -> None:
 @mode
 def grandchild(peer: Peer) -> None:
     """A wrapper that starts a stubborn worker and does not take it along when it ends; `act` ends it."""
+    import subprocess
+
     none = subprocess.DEVNULL
     worker = subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=none, stdout=none, stderr=none)
     peer.note(worker=worker.pid)
@@ -85,6 +89,8 @@ def grandchild(peer: Peer) -> None:
 @mode
 def inherits_pipes(peer: Peer) -> None:
     """A server that dies in `act` while a child of it still holds its pipes open."""
+    import subprocess
+
     peer.note(worker=subprocess.Popen([sys.executable, "-c", STUBBORN]).pid)
 
     @acts(peer)
@@ -101,6 +107,26 @@ def dies_in_call(peer: Peer) -> None:
         os.close(1)
         time.sleep(0.1)
         last_words("Fatal: out of cheese\n", 4)
+
+
+@mode
+def unfinished_line(peer: Peer) -> None:
+    """A server that exits right behind its answer, and never writes the newline."""
+
+    @acts(peer)
+    def act(call: Call) -> None:
+        peer.raw(encode(peer.answer_to(call, text("just in time"))))
+        os._exit(0)
+
+
+@mode
+def stops_reading(peer: Peer) -> None:
+    """A server that is stuck in the message after `act`, and reads nothing any more."""
+
+    @acts(peer)
+    def act(_: Call) -> Json:
+        peer.hear = lambda _: time.sleep(LONG)
+        return text("stuck")
 
 
 @mode

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-from tests.faults.peer import Call, Json, Peer, Tool
+    from tests.faults.peer import Call, Json, Peer, Tool
 
-Mode = Callable[[Peer], None]
+    Mode = Callable[[Peer], None]
+
 MODES: dict[str, Mode] = {}
 
 

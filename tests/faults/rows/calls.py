@@ -27,6 +27,13 @@ async def answers_are_matched_by_id_and_not_by_their_order(house: House) -> None
     assert [reply.blocks[0]["text"] for reply in replies] == [str(n) for n in range(8)]
 
 
+@row("9", "plain")
+async def much_in_both_directions_at_once_jams_no_pipe(house: House) -> None:
+    texts = [f"{n} " + "x" * 200_000 for n in range(16)]
+    replies = await asyncio.gather(*(house.call("echo", text=text) for text in texts))
+    assert [reply.content["text"] for reply in replies] == texts
+
+
 @row("10", "waits_for_release")
 async def a_slow_call_holds_up_no_other(house: House) -> None:
     slow = [asyncio.create_task(house.call("act")) for _ in range(5)]
@@ -140,19 +147,19 @@ async def a_step_whose_call_was_lost_does_not_run_it_again(bench: Bench) -> None
 
 @row("54", "progress", fields={"tool_timeout_ms": 600, "tool_timeout_max_ms": 20_000})
 async def progress_extends_the_time_of_a_call_and_is_told(house: House) -> None:
-    assert (await house.call("act", times=5, pause=0.25)).content == "with a token"
+    assert (await house.call("act", times=3, pause=0.3)).content == "with a token"
     told = house.watcher.of(CallProgressed)
     assert [(event.progress, event.total, event.message) for event in told] == [
-        (n, 5.0, f"part {n}") for n in range(1, 6)
+        (n, 3.0, f"part {n}") for n in range(1, 4)
     ]
 
 
-@row("54", "progress", fields={"tool_timeout_ms": 400, "tool_timeout_max_ms": 1000})
+@row("54", "progress", fields={"tool_timeout_ms": 400, "tool_timeout_max_ms": 800})
 async def no_progress_extends_a_call_beyond_its_hard_maximum(house: House) -> None:
     began = time.monotonic()
     with pytest.raises(CallTimeoutError):
         await house.call("act", times=1000, pause=0.1)
-    assert 0.9 < time.monotonic() - began < 2
+    assert 0.75 < time.monotonic() - began < 2
     await house.journal.hears("notifications/cancelled")
 
 

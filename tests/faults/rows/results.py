@@ -139,7 +139,7 @@ async def an_error_without_an_id_settles_the_only_call_there_is(house: House) ->
         await house.call("act", timeout=30)
 
 
-@row("0.5", "null_id", fields={"tool_timeout_ms": 1000})
+@row("0.5", "null_id", fields={"tool_timeout_ms": 500})
 async def an_error_without_an_id_among_several_calls_fails_none_that_is_answered(house: House) -> None:
     await house.call("echo")
     answers = await asyncio.gather(
