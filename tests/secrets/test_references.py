@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.errors import UnresolvedReferenceError
@@ -80,17 +80,20 @@ def test_references_are_found_with_their_kind_and_position() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_text_without_a_dollar_sign_is_never_changed(text: str) -> None:
     plain = text.replace("$", "")
     assert expand(plain, {}, place="") == plain
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_a_value_is_taken_over_letter_by_letter(value: str) -> None:
     assert expand("<${env.X}>", {"X": value}, place="") == f"<{value}>"
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="${}:-.envX"))
 def test_expanding_either_gives_text_or_names_the_reference(text: str) -> None:
     env = {"X": "0", "n": "1", "e": "2", "v": "3"}

@@ -85,6 +85,28 @@ def test_a_project_that_is_no_yaml_does_not_hide_the_faults_of_ensembles(tmp_pat
     ]
 
 
+def test_a_project_that_is_no_mapping_is_told_once(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"luthier.yaml": "[1]", "ensembles/a.yaml": CALL})
+    assert folder.told() == ["luthier.yaml:1:1: a project must be a mapping, not a list"]
+    Folder(tmp_path, {"luthier.yaml": "servers: 5"})
+    assert folder.told() == [
+        "luthier.yaml:1:10: `servers` must be a mapping or a list of servers, not a number"
+    ]
+
+
+def test_faults_of_an_ensemble_hide_none_beside_its_project(tmp_path: Path) -> None:
+    broken = CALL.replace("mcp: git", "mcp: gti") + "    condition: ${log +}\n    timeout: x\n"
+    folder = Folder(tmp_path, {"luthier.yaml": SERVERS + "  bad: oops\n", "ensembles/a.yaml": broken})
+    assert folder.told() == [
+        "ensembles/a.yaml:5:19: there is no server `gti` in the project (did you mean git?)",
+        "ensembles/a.yaml:6:23: the expression ends where a value is expected",
+        "ensembles/a.yaml:7:14: `timeout` must be a number of milliseconds, not text",
+        "luthier.yaml:3:8: the server `bad` must be a mapping, not text",
+    ]
+    Folder(tmp_path, {"ensembles/a.yaml": CALL.replace("mcp: git", "mcp: bad")})
+    assert folder.told() == ["luthier.yaml:3:8: the server `bad` must be a mapping, not text"]
+
+
 def test_one_file_is_checked_with_its_project_but_not_its_neighbours(tmp_path: Path) -> None:
     folder = Folder(
         tmp_path,

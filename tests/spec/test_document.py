@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.errors import ExpressionError, SpecError
@@ -98,6 +98,7 @@ def test_a_character_is_found_in_every_style(text: str) -> None:
     assert document.fault("here", ("a",), offset=offset).place == fault.place
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), st.text(max_size=30))
 def test_a_place_within_is_always_inside_what_is_written(written: str, value: str) -> None:
     for offset in range(len(value) + 2):

@@ -339,7 +339,7 @@ def printed(data: dict[str, Any]) -> str:
     return stream.getvalue()
 
 
-@settings(max_examples=30)
+@settings(max_examples=20, deadline=None)
 @given(ensembles())
 def test_printed_and_read_again_an_ensemble_is_the_same(data: dict[str, Any]) -> None:
     assert plain(read_ensemble(printed(data))) == plain(read_ensemble(data))
@@ -367,13 +367,13 @@ def in_other_words(data: dict[str, Any]) -> dict[str, Any]:
     return top | {"steps": [turned(one) for one in top["steps"]]}
 
 
-@settings(max_examples=30)
+@settings(max_examples=20, deadline=None)
 @given(ensembles())
 def test_both_dialects_say_the_same(data: dict[str, Any]) -> None:
     assert plain(read_ensemble(in_other_words(data))) == plain(read_ensemble(data))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20, deadline=None)
 @given(ensembles(), st.data())
 def test_a_damaged_ensemble_is_refused_with_places_or_read(
     data: dict[str, Any], choice: st.DataObject

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.errors import InputError
@@ -182,6 +182,7 @@ def test_text_from_the_command_line_is_read_by_the_declared_type(
     assert (read, type(read)) == (value, type(value))
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_a_text_input_takes_any_text_as_it_is(text: str) -> None:
     assert read_input_text(ensemble({"x": "string"}), "x", text) == text

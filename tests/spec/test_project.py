@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.errors import SpecError
@@ -341,6 +341,7 @@ ENTRIES = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(WORDS, ENTRIES, max_size=4))
 def test_a_map_and_a_list_of_servers_say_the_same(servers: dict[str, Any]) -> None:
     listed = [{"id": key, "name": key, **value} for key, value in servers.items()]

@@ -21,7 +21,7 @@ class Uses:
 
 
 class Draft:
-    """One entry of the list of steps. `step` is None where it cannot run as it is."""
+    """One entry of the list of steps. `step` is None where nobody can tell what it does."""
 
     __slots__ = ("name", "path", "step", "uses")
 

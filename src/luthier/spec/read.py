@@ -53,20 +53,21 @@ def read_ensemble(source: Mapping[str, Any] | str, *, file: str = "") -> Ensembl
 def compose(document: Document) -> Ensemble:
     """The ensemble of a document. Raises SpecError with every fault, warnings among them."""
     ensemble, faults = examine(document)
-    if ensemble is None:
+    if ensemble is None or any(not fault.warning for fault in faults):
         raise SpecError(faults)
     return ensemble
 
 
 def examine(document: Document) -> tuple[Ensemble | None, list[Fault]]:
-    """The ensemble, unless it has errors, and all faults and warnings in the order of the file."""
+    """The ensemble as far as it could be read, and all faults and warnings in the order of the file.
+
+    Where there are errors it cannot run, but it can be checked against its project: all faults come together.
+    """
     sink = Sink(document)
     reader = Reader.of(sink, (), document.data, "an ensemble")
-    ensemble = _read(reader) if reader else None
+    fields = _read(reader) if reader else None
     faults = in_order(sink.faults)
-    if ensemble is None or any(not fault.warning for fault in faults):
-        return None, faults
-    return Ensemble(**ensemble, warnings=tuple(faults)), faults
+    return (Ensemble(**fields, warnings=tuple(faults)) if fields else None), faults
 
 
 def in_order(faults: list[Fault]) -> list[Fault]:
@@ -74,7 +75,7 @@ def in_order(faults: list[Fault]) -> list[Fault]:
     return sorted(dict.fromkeys(faults), key=lambda fault: (fault.file, fault.line, fault.column))
 
 
-def _read(reader: Reader) -> dict[str, Any] | None:
+def _read(reader: Reader) -> dict[str, Any]:
     sink, document = reader.sink, reader.sink.document
     name = _name(reader)
     declared = read_declarations(sink, reader.take("inputs", "input"))
@@ -89,15 +90,12 @@ def _read(reader: Reader) -> dict[str, Any] | None:
         UNUSED, lambda key: f"this version does not use {quoted(key)} of ensembles yet", warning=True
     )
     reader.done(_HINTS)
-    ready = [draft.step for draft in drafts if draft.step is not None]
-    if name is None or len(ready) < len(drafts):
-        return None
     return {
-        "name": name,
+        "name": name or "",
         "description": description,
         "file": document.file,
         "inputs": declared.inputs,
-        "steps": tuple(ready),
+        "steps": tuple(draft.step for draft in drafts if draft.step is not None),
         "flow": tuple(flow.items) if flow else None,
         "outputs": outputs.compiled if outputs else None,
         "reads_env": reads_env,

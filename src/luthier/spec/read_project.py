@@ -67,7 +67,7 @@ def read_project(source: Mapping[str, Any], *, root: Path | str | None = None) -
 def compose_project(document: Document, *, root: Path, path: Path | None = None) -> Project:
     """The project of a document. Raises SpecError with every fault, warnings among them."""
     project, faults = examine_project(document, root=root, path=path)
-    if project is None:
+    if project is None or any(not fault.warning for fault in faults):
         raise SpecError(faults)
     return project
 
@@ -75,12 +75,12 @@ def compose_project(document: Document, *, root: Path, path: Path | None = None)
 def examine_project(
     document: Document, *, root: Path, path: Path | None = None
 ) -> tuple[Project | None, list[Fault]]:
-    """The project, unless it has errors, and all faults and warnings in the order of the file."""
+    """The project as far as it could be read, and all faults and warnings in the order of the file."""
     sink = Sink(document)
     reader = Reader.of(sink, (), document.data, "a project")
     fields = _read(reader, root) if reader else {}
     faults = in_order(sink.faults)
-    if any(not fault.warning for fault in faults):
+    if fields.get("servers") is None:
         return None, faults
     origin = Origin(document, (), reader.places if reader else None)
     return Project(root=root, file=path, warnings=tuple(faults), origin=origin, **fields), faults
@@ -111,7 +111,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
     return fields
 
 
-def _read_servers(reader: Reader) -> dict[str, ServerEntry]:
+def _read_servers(reader: Reader) -> dict[str, ServerEntry] | None:
     """`mcpServers:`, `servers:` or `mcp: {servers: …}`; one of them."""
     found = reader.take("mcpServers", "mcp_servers", "servers")
     inner = reader.inner("mcp")
@@ -121,8 +121,10 @@ def _read_servers(reader: Reader) -> dict[str, ServerEntry]:
     if found and nested:
         message = f"{quoted(str(found.path[-1]))} and `mcp.servers` say the same: write only one of them"
         reader.sink.add(message, nested.path, key=True)
-    servers = read_servers(reader.sink, found) if found else {}
-    return servers | (read_servers(reader.sink, nested) if nested else {})
+    read = [read_servers(reader.sink, one) for one in (found, nested) if one]
+    return (
+        None if None in read else {key: entry for servers in read for key, entry in (servers or {}).items()}
+    )
 
 
 def _read_env_file(reader: Reader, root: Path) -> EnvFile | None:

@@ -44,13 +44,20 @@ _HINTS = {
 }
 
 
-def read_servers(sink: Sink, found: Found) -> dict[str, ServerEntry]:
-    """A mapping from id to entry, or a list of entries that say their own id."""
+def read_servers(sink: Sink, found: Found) -> dict[str, ServerEntry] | None:
+    """A mapping from id to entry, or a list of entries that say their own id; None for anything else.
+
+    Faulty entries are there too, as far as they could be read, so that nobody takes them for absent.
+    """
+    if not isinstance(found.value, (dict, list)):
+        sink.wrong("a mapping or a list of servers", *found)
+        return None
     entries: dict[str, ServerEntry] = {}
     seen: set[str] = set()
-    for path, key, value in _entries(sink, found):
+    for path, key, value in _entries(found):
         reader = Reader.of(sink, path, value, f"the server {quoted(key)}" if key else "a server")
         if reader is None:
+            entries |= {key: ServerEntry(id=key)} if key else {}
             continue
         reader = _lifted(reader)
         id_ = _read_id(reader, key)
@@ -59,18 +66,14 @@ def read_servers(sink: Sink, found: Found) -> dict[str, ServerEntry]:
             sink.add(f"there are two servers named {quoted(str(id_))}", path)
         elif id_:
             seen.add(id_)
-            if entry:
-                entries[id_] = entry
+            entries[id_] = entry
     return entries
 
 
-def _entries(sink: Sink, found: Found) -> list[tuple[KeyPath, str, Any]]:
+def _entries(found: Found) -> list[tuple[KeyPath, str, Any]]:
     if isinstance(found.value, dict):
         return [((*found.path, key), key, value) for key, value in found.value.items()]
-    if isinstance(found.value, list):
-        return [((*found.path, index), "", value) for index, value in enumerate(found.value)]
-    sink.wrong("a mapping or a list of servers", *found)
-    return []
+    return [((*found.path, index), "", value) for index, value in enumerate(found.value)]
 
 
 def _lifted(reader: Reader) -> Reader:
@@ -114,8 +117,8 @@ def _read_id(reader: Reader, key: str) -> str | None:
     return key
 
 
-def _read_server(reader: Reader, id_: str) -> ServerEntry | None:
-    before = sum(not fault.warning for fault in reader.sink.faults)
+def _read_server(reader: Reader, id_: str) -> ServerEntry:
+    """The entry as far as it could be read."""
     fields: dict[str, Any] = {
         "name": reader.text("name") or id_,
         "description": reader.text("description"),
@@ -146,8 +149,6 @@ def _read_server(reader: Reader, id_: str) -> ServerEntry | None:
     }
     _check_fit(reader, fields["transport"])
     reader.done(_HINTS)
-    if sum(not fault.warning for fault in reader.sink.faults) > before or not id_:
-        return None
     origin = Origin(reader.sink.document, reader.path, reader.places)
     return ServerEntry(
         id=id_, origin=origin, **{key: value for key, value in fields.items() if value is not None}

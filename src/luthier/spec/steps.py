@@ -49,7 +49,7 @@ def read_steps(sink: Sink, path: KeyPath, value: Any) -> list[Draft]:
 
 
 def _read_step(reader: Reader) -> Draft:
-    sink, before = reader.sink, len(reader.sink.faults)
+    sink = reader.sink
     name = reader.text("name", required=True)
     if name is not None and (fault := name_fault(name)):
         sink.add(f"a step cannot be named {quoted(name)}", (*reader.path, "name"), suggestion=fault)
@@ -63,7 +63,7 @@ def _read_step(reader: Reader) -> Draft:
     reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of steps")
     reader.refuse(UNUSED, lambda key: f"this version does not use {quoted(key)} of steps yet", warning=True)
     reader.done()
-    if operation and config and not any(not fault.warning for fault in sink.faults[before:]):
+    if operation and config:
         origin = Origin(sink.document, reader.path, reader.places)
         draft.step = Step(
             name=draft.name,
