@@ -27,6 +27,7 @@ class FakeSession:
     def __init__(self, *, closing: float | None = 0.0, clock: FakeClock | None = None) -> None:
         self.closed = False
         self.closes = 0
+        self.is_put_away = False
         self._closing = closing
         self._clock = clock
         self._ended: asyncio.Future[WireError | None] = asyncio.get_running_loop().create_future()
@@ -47,6 +48,7 @@ class FakeSession:
             timer = asyncio.Event()
             self._clock.call_later(self._closing, timer.set)
             await timer.wait()
+        self.is_put_away = True
 
 
 class Stage:
@@ -184,6 +186,29 @@ async def test_closing_ends_within_its_bound_though_the_session_never_closes(
         await stage.connection.session()
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         task.cancel()
+
+
+@pytest.mark.parametrize("first", ["reset", "crash"])
+async def test_who_puts_a_session_away_is_not_disturbed_by_those_who_come_to_end_it(first: str) -> None:
+    stage = Stage()
+    asking = await stage.ask()
+    session = stage.opened(FakeSession(closing=4.0, clock=stage.clock))
+    await asking
+    ending = []
+    if first == "crash":
+        session.crash()
+    else:
+        ending.append(asyncio.create_task(stage.connection.reset(10.0)))
+    await settle()
+    ending.append(asyncio.create_task(stage.connection.reset(10.0)))
+    await settle()
+    ending.append(asyncio.create_task(stage.connection.close(10.0)))
+    await stage.clock.advance(3.9)
+    assert not any(task.done() for task in ending)
+    await stage.clock.advance(0.2)
+    assert all(task.done() for task in ending)
+    assert session.closes == 1
+    assert session.is_put_away
 
 
 async def test_a_connection_that_was_never_wanted_closes_at_once_and_stays_closed() -> None:

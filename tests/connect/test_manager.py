@@ -301,6 +301,8 @@ async def test_a_calls_time_runs_while_its_server_is_being_connected(options: di
     error = waiting.exception()
     assert isinstance(error, CallTimeoutError)
     assert not error.sent
+    assert "connected" in error.message
+    assert error.hint == "The last try failed: not now"
     assert lute.calls == []
 
 

@@ -83,6 +83,13 @@ def test_one_more_caller_never_widens_what_a_chain_may_do(
             assert gate.server_denial("git", tuple(chain)) is not None
 
 
+@pytest.mark.parametrize("allowed", [None, (), ("nobody",), ("ada",)])
+def test_a_call_that_nobody_makes_reaches_nothing(allowed: tuple[str, ...] | None) -> None:
+    gate = access(allowed_agents=allowed)
+    assert gate.server_denial("git", ()) is not None
+    assert not is_told(())
+
+
 def test_a_disabled_server_is_nobodys() -> None:
     denial = access(disabled=True).denial(ToolUri.mcp("git", "git_log"), OPERATOR)
     assert denial is not None

@@ -263,6 +263,14 @@ async def test_to_a_model_a_forbidden_tool_and_an_absent_one_look_the_same(ask: 
     assert (refused.verdict, refused.rule) == ("refused", "tools.deny")
 
 
+async def test_a_call_that_nobody_makes_finds_nothing() -> None:
+    gate = Gate(lute())
+    with pytest.raises(NotFoundError):
+        await gate.through("mcp://lute/play", principals=())
+    assert gate.servers["lute"].connections == 0
+    assert gate.kinds == ["verdict refused"]
+
+
 async def test_near_names_come_from_what_the_caller_may_see() -> None:
     gate = Gate(lute(player=1), lute={"tools": ToolFilter(deny=("player",))})
     with pytest.raises(NotFoundError) as caught:

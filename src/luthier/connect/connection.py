@@ -55,6 +55,7 @@ class Connection:
         self._waiting: asyncio.Future[Session] | None = None
         self._owner: asyncio.Task[None] | None = None
         self._owners: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     def phase(self) -> lifecycle.Phase:
@@ -68,7 +69,7 @@ class Connection:
 
     @property
     def last_error(self) -> WireError | None:
-        """What the last failed try failed with."""
+        """What the last try of the present life failed with, if it failed."""
         return self._error
 
     async def session(self) -> Session:
@@ -93,6 +94,7 @@ class Connection:
 
     def _wish(self) -> asyncio.Future[Session]:
         loop = asyncio.get_running_loop()
+        self._error = None
         self._waiting = waiting = loop.create_future()
         waiting.add_done_callback(_retrieve)
         if self._state.phase == "ready":
@@ -108,7 +110,7 @@ class Connection:
         self._fold(event)
         self._answer(self._ended(how))
         owners = set(self._owners)
-        for owner in owners:
+        for owner in owners - self._closing:  # who is putting things away must not be disturbed in it
             owner.cancel()
         if not await ended_within(owners, self._clock, seconds):
             _log.error("server %s did not stop within %g s and is left to itself", self.server, seconds)
@@ -136,7 +138,15 @@ class Connection:
                 raise
         finally:
             if session is not None:
-                await session.close()
+                await self._put_away(session)
+
+    async def _put_away(self, session: Session) -> None:
+        owners = {owner for owner in self._owners if owner is asyncio.current_task()}
+        self._closing |= owners
+        try:
+            await session.close()
+        finally:
+            self._closing -= owners
 
     async def _perform(
         self, command: lifecycle.Command, session: Session | None

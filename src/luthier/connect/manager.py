@@ -208,9 +208,14 @@ class ConnectionManager:
         live = link.connection.live
         if live is not None:
             return live
-        return await self._by(
-            deadline, link.connection.session(), uri, "while its server was being connected"
-        )
+        try:
+            return await self._by(
+                deadline, link.connection.session(), uri, "while its server was being connected"
+            )
+        except CallTimeoutError as error:
+            if link.connection.last_error is not None:
+                error.hint = f"The last try failed: {link.connection.last_error}"
+            raise
 
     async def _by(self, deadline: float | None, awaitable: Awaitable[T], uri: ToolUri, when: str) -> T:
         if deadline is None:

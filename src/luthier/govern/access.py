@@ -39,7 +39,7 @@ class Denial(msgspec.Struct, frozen=True):
 
 def is_told(principals: Principals) -> bool:
     """Whether the innermost caller learns that a thing exists which it may not use."""
-    return principals[-1] == OPERATOR or principals[-1].startswith("ensemble:")
+    return bool(principals) and (principals[-1] == OPERATOR or principals[-1].startswith("ensemble:"))
 
 
 class Access:
@@ -90,6 +90,8 @@ class Access:
                 entry.origin.place("disabled"),
                 f"Remove `disabled: true` from {entry.id!r} to use it.",
             )
+        if not principals:
+            return Denial("A call needs somebody who makes it.", "principals", "", "")
         if entry.allowed_agents is None:
             return None
         for principal in reversed(principals):

@@ -152,7 +152,7 @@ class Gateway:
                 at=self._clock.now(),
                 call_id=wanted.id,
                 uri=wanted.uri,
-                principal=context.principals[-1],
+                principal=context.principals[-1] if context.principals else "",
                 run=context.run,
                 step=context.step,
             )
