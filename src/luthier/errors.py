@@ -25,7 +25,7 @@ They become exceptions (`MCPToolError`, `Refused`) only at the faces that Python
         └── MessageTooLargeError  a message exceeds max_message_bytes
 
 `kind` is the word that a step's `error.kind` shows: connect, timeout, unknown, arguments, denied, approval,
-protocol, code, condition, model or dependency.
+protocol, code, condition, model or dependency; `cancelled` where a step or run was called off.
 """
 
 from __future__ import annotations

@@ -157,6 +157,21 @@ class TestHowItIsFound:
         (desk.root / "scripts" / "it.py").symlink_to(outside)
         assert "leads out of scripts/" in (await error_of(desk))["message"]
 
+    async def test_a_link_is_looked_at_again_each_time(self, desk: Desk, tmp_path: Path) -> None:
+        desk.script("def run(context): return 1", "one.py")
+        desk.script("def run(context): return 22", "two.py")
+        link = desk.root / "scripts" / "it.py"
+        link.symlink_to("one.py")
+        assert (await desk.run()).output == 1
+        link.unlink()
+        link.symlink_to("two.py")
+        assert (await desk.run()).output == 22
+        link.unlink()
+        assert "scripts/it.py" in (await error_of(desk))["message"]
+        (tmp_path / "outside.py").write_text("def run(context): return 1")
+        link.symlink_to(tmp_path / "outside.py")
+        assert "leads out of scripts/" in (await error_of(desk))["message"]
+
     async def test_it_is_not_found_by_sys_path_and_leaves_nothing_there(self, desk: Desk) -> None:
         desk.script("import helper\ndef run(context): return 1")
         desk.script("x = 1", "helper.py")

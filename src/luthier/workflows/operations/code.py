@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luthier.errors import StepError
-from luthier.spec.scripts import find_script
 from luthier.taint import Labelled
 from luthier.workflows.operations.jsonlike import copied, own_copy
 from luthier.workflows.operations.scripts import Scripts
@@ -52,7 +51,7 @@ async def perform(attempt: Attempt, config: CodeConfig) -> Outcome:
     """Call the script's function with the step's inputs; what it returns is the output. Raises StepError."""
     given = attempt.given()
     try:
-        path = find_script(attempt.services.project.root, config.script)
+        path = _scripts.find(attempt.services.project.root, config.script)
     except ValueError as error:
         raise StepError("code", str(error)) from error
     attempt.harmless = False

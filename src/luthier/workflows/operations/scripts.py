@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from typing import TYPE_CHECKING, Any
 
 from luthier.errors import StepError
-from luthier.spec.scripts import entry_names
+from luthier.spec.scripts import entry_names, find_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +32,25 @@ class Scripts:
     """The functions of scripts by path, for any number of threads; each version of a file is run once."""
 
     def __init__(self) -> None:
+        self._found: dict[tuple[Path, str], tuple[Path, Path, object]] = {}
         self._loaded: dict[Path, tuple[object, Function]] = {}
         self._locks: dict[Path, threading.Lock] = {}
+
+    def find(self, root: Path, script: str) -> Path:
+        """The file of a script, links followed, as `find_script` says. Raises ValueError.
+
+        What was found before holds as long as the very same file still stands in that place.
+        """
+        known = self._found.get((root, script))
+        if known is not None:
+            place, path, version = known
+            with suppress(OSError):
+                if _version(place) == version:
+                    return path
+        path = find_script(root, script)
+        place = root / script
+        self._found[root, script] = place if place.exists() else path, path, _version(path)
+        return path
 
     def cached(self, path: Path) -> Function | None:
         """The function, if the file has been loaded and not changed since."""
@@ -53,7 +71,7 @@ class Scripts:
 
 def _version(path: Path) -> object:
     stat = path.stat()
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_dev
 
 
 def _module(path: Path) -> Any:

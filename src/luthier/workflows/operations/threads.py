@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Job = Callable[[], None]
+    Job = Callable[[], Callable[[], None]]  # gives what tells of its end
 
 IDLE = 8
 """How many threads are kept when they have nothing to do."""
@@ -32,10 +32,19 @@ class _Worker:
 
     def _work(self) -> None:
         while True:
-            self.jobs.get()()
-            if len(_idle) >= IDLE:
+            tell = self.jobs.get()()
+            stays = len(_idle) < IDLE
+            if stays:
+                _idle.append(self)  # before it tells: who is told may have the next job at once
+            tell()
+            del tell  # with the result that it holds
+            if not stays:
                 return
-            _idle.append(self)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, settle: Callable[[Done], None], result: Done) -> None:
+    with suppress(RuntimeError):  # the loop has been closed: nobody waits any more
+        loop.call_soon_threadsafe(settle, result)
 
 
 class Done(NamedTuple):
@@ -58,16 +67,15 @@ async def in_thread(function: Callable[..., Any], *arguments: Any) -> Done:
         if not done.done():
             done.set_result(result)
 
-    def job() -> None:
+    def job() -> Callable[[], None]:
         try:
             result = Done(context.run(function, *arguments))
         except BaseException as error:  # noqa: BLE001  (a script may exit; the thread must not die of it)
             result = Done(error=error)
-        with suppress(RuntimeError):  # the loop has been closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, result)
+        return lambda: _tell(loop, settle, result)
 
     try:
-        worker = _idle.popleft()
+        worker = _idle.pop()
     except IndexError:
         worker = _Worker()
     worker.jobs.put(job)
