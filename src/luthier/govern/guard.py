@@ -14,7 +14,7 @@ Next = Callable[["GateCall"], Awaitable[Up]]
 Guard = Callable[["GateCall", Next], Awaitable[Up]]
 
 
-class Ledger(msgspec.Struct):
+class Ledger(msgspec.Struct, gc=False):
     """What the guards of one call tell each other: the one thing here that is written on the way."""
 
     digest: str = ""  # SHA-256 of the arguments as they will be sent

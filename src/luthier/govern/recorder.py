@@ -176,7 +176,7 @@ class Recorder:
             label = _tag(result.label)
         elif result is not None:
             outcome = "refused"
-        duration = (self._clock.monotonic() - began) * 1000
+        duration = round((self._clock.monotonic() - began) * 1000, 3)
         try:
             self._write(
                 Outcome(

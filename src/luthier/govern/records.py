@@ -19,7 +19,8 @@ _HASH = b',"hash":"'
 _TAIL = len(_HASH) + 64 + len(b'"}')
 
 
-class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+# gc=False: nothing in a record can refer back to it, and several are made for each call.
+class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     # Filled in by the log when it writes, so they are left out of a record that was not written yet.
     seq: int = 0
     at: str = ""  # UTC
@@ -34,7 +35,7 @@ class Before(msgspec.Struct, frozen=True):
     hash: str
 
 
-class SegmentOpened(_Record, frozen=True, tag="segment"):
+class SegmentOpened(_Record, frozen=True, tag="segment", gc=False):
     """The first line of a segment. `version` is the format's.
 
     `before` names the segments whose end at that time no other segment names.
@@ -46,7 +47,7 @@ class SegmentOpened(_Record, frozen=True, tag="segment"):
     before: tuple[Before, ...] = ()
 
 
-class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
+class Tag(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A label; `sources` are `server/tool#call`. A trusted and public value without sources has none."""
 
     integrity: str
@@ -54,7 +55,7 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
     sources: tuple[str, ...] = ()
 
 
-class Verdict(_Record, frozen=True, tag="verdict"):
+class Verdict(_Record, frozen=True, tag="verdict", gc=False):
     """What the gate decided: allowed, refused, or failed (a fault came first; `reason` is its kind).
 
     `arguments` is the SHA-256 of the arguments as they were judged, `names` are those of the top level;
@@ -76,7 +77,7 @@ class Verdict(_Record, frozen=True, tag="verdict"):
     label: Tag | None = None
 
 
-class Intent(_Record, frozen=True, tag="intent"):
+class Intent(_Record, frozen=True, tag="intent", gc=False):
     """The call is about to be carried; without this line no call is."""
 
     call: str
@@ -84,7 +85,7 @@ class Intent(_Record, frozen=True, tag="intent"):
     arguments: str = ""
 
 
-class Outcome(_Record, frozen=True, tag="outcome"):
+class Outcome(_Record, frozen=True, tag="outcome", gc=False):
     """How a carried call ended. `outcome`: ok, error (the tool's own), cancelled, or the kind of the fault.
 
     `duration` is milliseconds from the intent on; `result` is the SHA-256 of the reply and `size` its
