@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import msgspec
@@ -123,6 +124,14 @@ def test_every_repair_is_noted() -> None:
         "NaN was read as null",
         "a number beyond all bounds was read as null",
     }
+
+
+@pytest.mark.parametrize("depth", [*range(100, 1500, 50)])
+def test_deep_nesting_is_read_or_refused_and_nothing_else(depth: int) -> None:
+    deep = b"[" * depth + b"NaN" + b"]" * depth
+    for reader in (repair, read, lambda data: value(data, _any)):
+        with contextlib.suppress(UnreadableError):
+            reader(deep if reader is not read else b'{"id":1,"result":' + deep + b"}")
 
 
 def test_many_messages_on_one_line_are_read_in_linear_time() -> None:

@@ -253,16 +253,18 @@ class Host:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda number: number.name)
-@pytest.mark.parametrize("habits", [[], ["ignore-eof", "orphan"], ["ignore-eof", "ignore-term"]], ids=repr)
-async def test_a_host_that_is_killed_leaves_nothing_behind(number: signal.Signals, habits: list[str]) -> None:
-    host = await bounded(asyncio.to_thread(Host, "wait", *habits))
-    assert processes_of(host.group)
-    assert os.getsid(host.watchdog) == host.watchdog
-    assert os.getsid(host.group) == host.group
-    host.popen.send_signal(number)
-    host.close()
-    assert await gone(host.group, 8.0)
-    assert await gone(host.watchdog, 8.0)
+async def test_a_host_that_is_killed_leaves_nothing_behind(number: signal.Signals) -> None:
+    habits: list[list[str]] = [[], ["ignore-eof", "orphan"], ["ignore-eof", "ignore-term"]]
+    hosts = await bounded(asyncio.gather(*[asyncio.to_thread(Host, "wait", *each) for each in habits]))
+    for host in hosts:
+        assert processes_of(host.group)
+        assert os.getsid(host.watchdog) == host.watchdog
+        assert os.getsid(host.group) == host.group
+        host.popen.send_signal(number)
+    for host in hosts:
+        host.close()
+        assert await gone(host.group, 8.0)
+        assert await gone(host.watchdog, 8.0)
 
 
 async def test_a_host_that_ends_without_closing_leaves_nothing_behind() -> None:

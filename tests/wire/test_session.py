@@ -456,6 +456,19 @@ async def test_noise_is_told_at_first_and_then_now_and_then() -> None:
     assert "oddity number 2,000" in told[-1]
 
 
+async def test_a_listener_that_fails_on_noise_is_logged_and_nothing_is_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def listen(_: str) -> None:
+        raise ValueError("bad listener")
+
+    server = MemoryServer("m", {"t": 1})
+    session = await session_to(server, handlers=Handlers(on_noise=listen))
+    server.say(b"a log line\n")
+    assert (await bounded(session.call_tool("t", {}, timeout=1.0))).content == 1
+    assert "a listener failed on: something was passed over" in caplog.text
+
+
 def test_an_unknown_era_is_refused_by_the_server_in_memory() -> None:
     with pytest.raises(ValueError, match="no known revision"):
         MemoryServer("m", era="1999-01-01")

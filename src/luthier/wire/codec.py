@@ -94,6 +94,7 @@ def _pieces(data: bytes, notes: tuple[str, ...]) -> tuple[list[Message], tuple[s
     except REFUSED:
         text = data.decode()
     messages: list[Message] = []
+    seen = dict.fromkeys(notes)
     start = 0
     while start < len(text):
         try:
@@ -102,10 +103,11 @@ def _pieces(data: bytes, notes: tuple[str, ...]) -> tuple[list[Message], tuple[s
         except (UnreadableError, *REFUSED) as error:
             if not messages:
                 raise UnreadableError(str(error)) from None
-            return messages, (*notes, "other text stood after it on its line")
-        notes = (*notes, *more)
+            seen["other text stood after it on its line"] = None
+            break
+        seen.update(dict.fromkeys(more))
         start = skip_space(text, end)
-    return messages, notes
+    return messages, tuple(seen)
 
 
 def _messages(data: bytes) -> list[Message]:

@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw
 
 from luthier.clock import Deadline
 from luthier.errors import ProtocolError, WireError
+from luthier.text import one_line
 from luthier.wire import faults
 from luthier.wire.codec import REFUSED, Message, decode, encode, value
 from luthier.wire.inbox import Inbox, find_id
@@ -252,7 +253,9 @@ class Link:
                 "an error without an id was passed over: several requests were in flight, or none"
             )
         else:
-            self.noise.tell(f"an answer was passed over: no request waits under its id {message.id!r}")
+            self.noise.tell(
+                f"an answer was passed over: no request waits under its id {one_line(repr(message.id), 60)}"
+            )
 
     def _asked_or_told(self, method: str, message: Message) -> None:
         params: Any = {}
@@ -260,7 +263,7 @@ class Link:
             try:
                 params, _ = value(message.params, _any)
             except UnreadableError as error:
-                self.noise.tell(f"the params of {method} could not be read: {error}")
+                self.noise.tell(f"the params of {one_line(method, 80)} could not be read: {error}")
         params = params if isinstance(params, dict) else {}
         if message.id is not UNSET and message.id is not None:
             if self.on_request is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_log = logging.getLogger("luthier.wire")
 
 _TOLD = 50  # in full, for each connection; after that one in each _THEN
 _THEN = 1000
@@ -20,9 +23,13 @@ class Noise:
 
     def tell(self, text: str) -> None:
         self.count += 1
+        if self.count > _TOLD:
+            if self.count % _THEN:
+                return
+            text = f"{text} (oddity number {self.count:,}; most are no longer told)"
         if self._listener is None:
             return
-        if self.count <= _TOLD:
+        try:
             self._listener(text)
-        elif self.count % _THEN == 0:
-            self._listener(f"{text} (oddity number {self.count:,}; most are no longer told)")
+        except Exception:  # what arrives after it must still be read
+            _log.exception("a listener failed on: %s", text)

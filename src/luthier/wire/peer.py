@@ -64,7 +64,7 @@ class Peer:
         if method == "ping":
             self._link.reply(id, result={})
         elif answerer is None:
-            refusal = {"code": METHOD_NOT_FOUND, "message": f"This client does not offer {method}"}
+            refusal = {"code": METHOD_NOT_FOUND, "message": f"This client does not offer {method[:80]}"}
             self._link.reply(id, error=refusal)
         elif len(self._working) >= MOST_AT_ONCE or not isinstance(id, str | int):
             self._link.reply(id, error={"code": _INTERNAL_ERROR, "message": "Too many requests at once"})

@@ -40,7 +40,10 @@ def repair(data: bytes) -> tuple[bytes, tuple[str, ...]]:
         value, end, more = parse(text)
         if skip_space(text, end) < len(text):
             _refuse("more follows after its end")
-        return msgspec.json.encode(value), (*notes, *more)
+        try:
+            return msgspec.json.encode(value), (*notes, *more)
+        except RecursionError:
+            _refuse("it is nested too deeply")
     return data, notes
 
 
