@@ -8,6 +8,9 @@ that wait for it.
 
     waiting → (judging) → due → running ⇄ resting → ended
 
+A control step is a group: its rule says when its members begin and when it ends. Parallel is the only one so
+far; another adds a branch to `_start` and `_member_ended`, and entries only for what the plan cannot tell.
+
 A node is due when all it waits for has ended and its condition, if it has one, was true. What a failure means
 is known from the plan: a failure that no step and no output looks at halts the run, and so does one whose
 lookers are all blocked. Halted, the run starts nothing more and ends when what runs has ended.
