@@ -279,11 +279,16 @@ mcpServers:
   off: {command: python, args: ["${E}"], disabled: true}
 """
     folder = Folder(tmp_path, {"luthier.yaml": text})
-    unset = [("5:21", "A", "git"), ("6:16", "C", "git"), ("8:18", "HOST", "web"), ("9:52", "SECRET", "web")]
+    unset = [
+        ("5:21", "args[0]", "A", "git"),
+        ("6:16", "env.C", "C", "git"),
+        ("8:18", "url", "HOST", "web"),
+        ("9:52", "auth.clientSecret", "SECRET", "web"),
+    ]
     lines = [
-        f"warning luthier.yaml:{place}: the environment variable {name} is not set:"
+        f"warning luthier.yaml:{place}: `{key}` needs the environment variable {name}, which is not set:"
         f" the server `{server}` will not start"
-        for place, name, server in unset
+        for place, key, name, server in unset
     ]
     assert folder.told() == lines
     assert folder.told(environ={"A": "1", "HOST": "h", "SECRET": ""}) == [lines[1]]
@@ -347,9 +352,18 @@ def test_commands_that_are_not_allowed_are_warned_of(tmp_path: Path) -> None:
 def test_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
     folder = Folder(
         tmp_path,
-        {"other.yaml": "servers: {git: {}}", "steps.yaml": "steps: []\nservers: 1", "broken.yaml": "a: ["},
+        {
+            "other.yaml": "servers: {git: {}}\nagents: {}",
+            "steps.yaml": "steps: []\nservers: 1",
+            "agents.yaml": "agents: []\nservers: 1",
+            "broken.yaml": "a: [",
+        },
     )
-    assert folder.told("other.yaml") == ["other.yaml:1:16: a server needs a `command` or a `url`"]
+    assert folder.told("other.yaml") == [
+        "other.yaml:1:16: a server needs a `command` or a `url`",
+        "warning other.yaml:2:1: this version does not use `agents` yet",
+    ]
+    assert folder.told("agents.yaml")[0] == "agents.yaml:1:9: an ensemble has at least one step"
     assert folder.told("steps.yaml")[0] == "steps.yaml:1:8: an ensemble has at least one step"
     assert folder.told("broken.yaml")[0].startswith("broken.yaml:1:")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -86,6 +87,7 @@ agents:
     inputs: ${script.output}
 outputs:
   all: ${nested.output || script.output}
+version: 2
 """
 
 
@@ -381,7 +383,10 @@ def test_a_damaged_ensemble_is_refused_with_places_or_read(
     text = printed(data)
     at = choice.draw(st.integers(0, len(text)))
     damaged = text[:at] + choice.draw(st.sampled_from(["", "x", ":", "\n", "${", "- ", "'"])) + text[at + 1 :]
-    assert all(fault.line >= 1 and fault.column >= 1 for fault in faults_of(damaged))
+    lines = re.split(r"\r\n|\r|\n", damaged)
+    for fault in faults_of(damaged):
+        assert 1 <= fault.line <= len(lines)
+        assert 1 <= fault.column <= len(lines[fault.line - 1]) + 1
 
 
 def faults_of(text: str) -> tuple[Fault, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.secrets import Reference, find
+from luthier.spec.document import dotted
 from luthier.spec.reader import camel
 from luthier.spec.words import listed, quoted
 
@@ -39,21 +40,24 @@ def _check_references(entry: ServerEntry, names: Mapping[str, str]) -> Iterator[
     for keys, text in _texts(entry):
         for reference in find(text):
             if reference.value(names) is None:
-                message, suggestion, warning = _unresolved(entry, reference, str(keys[0]))
+                message, suggestion, warning = _unresolved(entry, reference, keys)
                 start = reference.start
                 yield entry.origin.fault(message, *keys, offset=start, suggestion=suggestion, warning=warning)
 
 
-def _unresolved(entry: ServerEntry, reference: Reference, field: str) -> tuple[str, str, bool]:
+def _unresolved(
+    entry: ServerEntry, reference: Reference, keys: tuple[str | int, ...]
+) -> tuple[str, str, bool]:
     """What to say, what helps, and whether it is only a warning: the server fails, and nothing else."""
     cost = f"the server {quoted(entry.id)} will not start"
     match reference.kind:
         case "env":
-            return f"the environment variable {reference.name} is not set: {cost}", "", True
+            needs = f"{quoted(dotted(keys))} needs the environment variable {reference.name}"
+            return f"{needs}, which is not set: {cost}", "", True
         case "unknown":
             help_ = "write ${env.NAME}, ${NAME} or ${NAME:-default}; $${ writes ${ itself"
             return f"{quoted(reference.text)} is not a reference", help_, False
-        case _ if field not in _SECRET_FIELDS:
+        case _ if keys[0] not in _SECRET_FIELDS:
             where = listed(map(quoted, _SECRET_FIELDS))
             return f"{reference.kind} references may stand only under {where}", "", False
         case kind:

@@ -24,7 +24,7 @@ FOLDER = "ensembles"
 SUFFIXES = (".yaml", ".yml")
 
 _OF_PROJECTS = frozenset({"mcpServers", "servers", "mcp", "environment", "allowed_commands", "expose_env"})
-_OF_ENSEMBLES = frozenset({"ensemble", "agents", "steps", "flow"})
+_OF_ENSEMBLES = frozenset({"ensemble", "steps", "flow"})
 
 
 def check_paths(paths: Sequence[Path | str] = (), *, environ: Mapping[str, str] | None = None) -> list[Fault]:
@@ -134,7 +134,9 @@ def _is_project(path: Path) -> bool:
         data: Any = load(path).data
     except SpecError:
         return False
-    return isinstance(data, dict) and bool(data.keys() & _OF_PROJECTS) and not data.keys() & _OF_ENSEMBLES
+    if not isinstance(data, dict) or data.keys() & _OF_ENSEMBLES or isinstance(data.get("agents"), list):
+        return False
+    return bool(data.keys() & _OF_PROJECTS)
 
 
 def _yaml_files(folder: Path) -> list[Path]:

@@ -35,7 +35,6 @@ UNUSED = (
     "logging",
     "metrics",
     "tracing",
-    "version",
 )
 _HINTS = {"tools": "did you mean agents?", "env": "names for env go under `expose_env` in luthier.yaml"}
 
@@ -89,6 +88,7 @@ def _read(reader: Reader) -> dict[str, Any]:
     reader.refuse(
         UNUSED, lambda key: f"this version does not use {quoted(key)} of ensembles yet", warning=True
     )
+    reader.take("version")
     reader.done(_HINTS)
     return {
         "name": name or "",
