@@ -31,5 +31,5 @@ class Noise:
             return
         try:
             self._listener(text)
-        except Exception:  # what arrives after it must still be read
+        except Exception:  # noqa: BLE001  (what arrives after it must still be read)
             _log.exception("a listener failed on: %s", text)
