@@ -62,6 +62,13 @@ def test_quiet_shows_no_progress(cli: Cli, project: Path) -> None:
     assert cli("run", "hello", "--quiet").stderr == ""
 
 
+def test_what_a_script_prints_does_not_mix_with_the_result(cli: Cli, project: Path) -> None:
+    (project / "scripts" / "shout.py").write_text("def run(context):\n    print('aside')\n    return 1\n")
+    done = cli("run", "hello", "--json")
+    assert json.loads(done.stdout)["steps"]["shout"]["output"] == 1
+    assert "aside" in done.stderr
+
+
 def test_run_as_json_is_one_document_with_steps_and_label(cli: Cli, project: Path) -> None:
     document = json.loads(cli("run", "hello", "--json").stdout)
     assert document["success"] is True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,7 +49,8 @@ def _perform(project: Project, ensemble: Ensemble, values: dict[str, Any], *, qu
     from luthier.cli.stopping import run_async
     from luthier.runtime import Runtime
 
-    with progress(quiet=quiet) as observers:
+    # A script that prints speaks to the person; stdout is for the result.
+    with redirect_stdout(sys.stderr), progress(quiet=quiet) as observers:
 
         async def work() -> Run:
             async with Runtime.open(project, observers=observers) as runtime:
