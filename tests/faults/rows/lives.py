@@ -234,12 +234,10 @@ async def an_answer_that_lacks_its_newline_counts_when_its_server_ends(bench: Be
 async def a_server_that_no_longer_reads_costs_its_calls_their_time_and_no_more(bench: Bench) -> None:
     async with bench.house() as house:
         await house.call("act")
-        with pytest.raises(CallTimeoutError) as raised:
-            await house.call("echo", timeout=0.3)
-        assert raised.value.sent
-        with pytest.raises(CallTimeoutError) as raised:
-            await house.call("echo", timeout=0.3, text="x" * 1024 * 1024)
-        assert not raised.value.sent
+        for text, sent in (("read", True), ("x" * 1024 * 1024, True), ("kept back", False)):
+            with pytest.raises(CallTimeoutError) as raised:
+                await house.call("echo", timeout=0.3, text=text)
+            assert raised.value.sent == sent, text[:10]  # what stands in the pipe may yet be read
 
 
 @own("22", "closes_stdout", eras=BOTH)
