@@ -523,7 +523,7 @@ async def test_the_log_holds_names_hashes_labels_and_sizes_and_no_value() -> Non
     assert verdict.label is not None
     assert verdict.label.sources == ("web/fetch#c0",)
     assert outcome.label is not None
-    assert outcome.label.sources == ("lute/play#c5", "web/fetch#c0")
+    assert outcome.label.sources == ("web/fetch#c0",)
     assert "canary" not in str(gate.log.records)
 
 

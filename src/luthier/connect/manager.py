@@ -123,7 +123,10 @@ class ConnectionManager:
         """The tool at that address if it is at hand: connected, listed, and not too long ago."""
         server = self._servers.get(uri.server)
         link = None if server is None else server.links.get(_owner(server.entry, context))
-        if link is None or link.connection.live is None or link.seen != link.connection.sessions:
+        if link is None:
+            return None
+        connection = link.connection
+        if connection.live is None or link.seen != connection.sessions:
             return None
         return link.manifests.known(uri.name)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from luthier.errors import SchemaError
+from luthier.govern.digests import arguments_digest
 from luthier.govern.guard import said
 from luthier.text import one_line
 from luthier.tools import Refusal
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from luthier.tools import Tool, ToolCall
     from luthier.tools.schema import SchemaFault
 
-_ENCODER = msgspec.json.Encoder(order="deterministic")
 _SHOWN = 5  # faults in a reason
 
 
@@ -66,14 +65,6 @@ class Arguments:
             )
         call.ledger.digest = digest
         return call if wanted is call.call else msgspec.structs.replace(call, call=wanted)
-
-
-def arguments_digest(arguments: Any) -> str:
-    """SHA-256 of the arguments' JSON text, keys in order; empty where they have none."""
-    try:
-        return hashlib.sha256(_ENCODER.encode(arguments)).hexdigest()
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        return ""
 
 
 def _prepared(call: ToolCall, tool: Tool) -> ToolCall:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -50,28 +51,8 @@ class FileAudit:
         self.path: Path | None = None
 
     def write(self, record: Record) -> None:
-        if self._broken:
-            raise self._error()
         if self._file < 0:
             self._begin()
-        self._append(record)
-
-    def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-        self._broken = self._broken or "it is closed"
-
-    def _begin(self) -> None:
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            before = unnamed(self._directory)
-            self._file, self.path = _new_segment(self._directory, self._clock.now())
-        except OSError as error:
-            raise self._break(str(error)) from error
-        self._append(SegmentOpened(version=VERSION, luthier=__version__, pid=os.getpid(), before=before))
-
-    def _append(self, record: Record) -> None:
         now = self._clock.now()
         second = int(now)
         if second != self._second:
@@ -89,8 +70,26 @@ class FileAudit:
         if written != len(line):
             raise self._break("the disk took only a part of a line")
 
+    def close(self) -> None:
+        self._break("it is closed")
+
+    def _begin(self) -> None:
+        if self._broken:
+            raise self._error()
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            before = unnamed(self._directory)
+            self._file, self.path = _new_segment(self._directory, self._clock.now())
+        except OSError as error:
+            raise self._break(str(error)) from error
+        self.write(SegmentOpened(version=VERSION, luthier=__version__, pid=os.getpid(), before=before))
+
     def _break(self, why: str) -> AuditError:
-        self._broken = why
+        self._broken = self._broken or why
+        file, self._file = self._file, -1
+        if file >= 0:
+            with suppress(OSError):  # it may have been closed underneath us
+                os.close(file)
         return self._error()
 
     def _error(self) -> AuditError:

@@ -8,13 +8,9 @@ is carried. An outcome that cannot be written is withheld: for whoever called, t
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from luthier.errors import (
     AuditError,
@@ -25,9 +21,8 @@ from luthier.errors import (
     WireError,
     kind_of,
 )
-from luthier.govern.arguments import arguments_digest
-from luthier.govern.records import Intent, Outcome, Record, Tag, Verdict
-from luthier.taint import TRUSTED
+from luthier.govern.digests import arguments_digest, names_of, reply_digest, tag_of
+from luthier.govern.records import Intent, Outcome, Record, Verdict
 from luthier.tools import Refusal, ToolResult
 
 if TYPE_CHECKING:
@@ -35,17 +30,9 @@ if TYPE_CHECKING:
     from luthier.context import CallContext
     from luthier.govern.audit import AuditLog
     from luthier.govern.guard import GateCall, Next, Up
-    from luthier.taint import Label
-    from luthier.tools import Reply
     from luthier.uri import ToolUri
 
 _log = logging.getLogger("luthier.govern")
-_encode = msgspec.json.Encoder().encode
-_INTEGRITY = ("trusted", "untrusted")
-_CONFIDENTIALITY = ("public", "private", "secret")
-_SOURCES = 32  # named in a record; of more, only the number
-_NAMES = 64
-_LONGEST_NAME = 128
 
 
 class Recorder:
@@ -161,8 +148,8 @@ class Recorder:
                 step=context.step,
                 attempt=context.attempt,
                 arguments=call.ledger.digest or arguments_digest(arguments),
-                names=_names(arguments),
-                label=_tag(call.label),
+                names=names_of(arguments),
+                label=tag_of(call.label),
             )
         )
 
@@ -172,8 +159,8 @@ class Recorder:
         digest, size, label = "", 0, None
         if isinstance(result, ToolResult):
             outcome = "error" if result.reply.is_error else outcome
-            digest, size = _reply_digest(result.reply)
-            label = _tag(result.label)
+            digest, size = reply_digest(result.reply)
+            label = tag_of(result.label, call.call.id)
         elif result is not None:
             outcome = "refused"
         duration = round((self._clock.monotonic() - began) * 1000, 3)
@@ -194,35 +181,3 @@ class Recorder:
                 f"{uri} was called, and how that ended could not be recorded: {error.message}",
                 hint="The result is withheld. Look at the server before the call is made again.",
             ) from error
-
-
-def _names(arguments: Any) -> tuple[str, ...]:
-    names = tuple(arguments) if isinstance(arguments, dict) else ()
-    if len(names) <= _NAMES and max(map(len, names), default=0) <= _LONGEST_NAME:
-        return names
-    return tuple(name[:_LONGEST_NAME] for name in names[:_NAMES])
-
-
-def _tag(label: Label) -> Tag | None:
-    if label is TRUSTED:
-        return None
-    named = [f"{source.server}/{source.tool}#{source.call_id}" for source in label.sources]
-    if len(named) > 1:
-        named.sort()
-    if len(named) > _SOURCES:
-        named[_SOURCES:] = [f"and {len(named) - _SOURCES} more"]
-    return Tag(_INTEGRITY[label.integrity], _CONFIDENTIALITY[label.confidentiality], tuple(named))
-
-
-def _reply_digest(reply: Reply) -> tuple[str, int]:
-    structured = None if reply.structured is msgspec.UNSET else reply.structured
-    value = (reply.blocks, structured)
-    try:
-        text = _encode(value)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # what only the lenient reader takes: surrogates and the like
-        text = json.dumps(value, default=repr).encode()
-    return hashlib.sha256(text).hexdigest(), len(text)

@@ -48,7 +48,7 @@ class SegmentOpened(_Record, frozen=True, tag="segment", gc=False):
 
 
 class Tag(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A label; `sources` are `server/tool#call`. A trusted and public value without sources has none."""
+    """A label; `sources` are `server/tool#call`, without the call that the record is about."""
 
     integrity: str
     confidentiality: str
