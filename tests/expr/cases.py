@@ -52,7 +52,7 @@ def give(case: dict[str, Any], scope: dict[str, Any]) -> Any:
 
 
 def same(given: Any, expected: Any) -> bool:
-    """Equal as JSON: 1 and true are two things, the order of names counts, whole numbers up to 2**53 are ints."""
+    """Equal as JSON: 1 is not true, the order of names counts, whole numbers up to 2**53 are ints."""
     return json.dumps(_normal(delivered(given), exact=True)) == json.dumps(_normal(expected, exact=False))
 
 

@@ -33,7 +33,7 @@ NAMES = ("a", "b", "c", "get-pr", "2fa", "true-ish", "$x", "ünïcode", "item_1"
 
 KEYS = ("x", "y", "output", "length", "0", "in-ner", "v@1.2", "with space", "it's", "", "${x}", "failed")
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=8) | st.sampled_from(
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["", "a", "a,b", "x", "${a}", "{{a}}", "5", " 12 ", "\\", "'", '"', "\n", "%Y", "a.b[0]", "[1]"]
 )
 NUMBERS = (st.integers(0, 2**70) | st.floats(0, allow_nan=False, allow_infinity=False)).map(
@@ -132,4 +132,4 @@ def _blending(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 
 BLENDS: st.SearchStrategy[Node] = st.recursive(ROOMY, _blending, max_leaves=6)
-"""Trees over `a.x … c.y` that blend small values in every way that decides, so that labels have work to do."""
+"""Trees over `a.x … c.y` that blend small values in every way, so that labels have work to do."""

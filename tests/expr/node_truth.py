@@ -1,6 +1,7 @@
-"""Asks a real JavaScript what the cases sourced to it should give: `python tests/expr/node_truth.py` rewrites them.
+"""Asks a real JavaScript what its cases should give: `python tests/expr/node_truth.py` rewrites them.
 
-The tests do not need Node; they read what was written. Run this after adding an operator, an operand or an expression.
+The tests do not need Node; they read what was written. Run it after adding an operator, an operand or an
+expression.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ console.log(JSON.stringify(answers));
 
 
 def ask(cases: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    """What JavaScript gives for each expression with its scope, as JSON values: NaN, infinities, undefined are null."""
+    """What JavaScript gives for each expression with its scope; NaN, infinities and undefined are null."""
     done = subprocess.run(
         ["node", "-e", PROGRAM], input=json.dumps(cases), capture_output=True, text=True, check=True
     )
@@ -61,8 +62,8 @@ def write_operators() -> None:
     written = YAML(typ="safe", pure=True).load(path)
     operands = written["operands"]
     lines = [
-        "# Each operator with each kind of JSON value on each side: a row for each left operand `a`, in it a cell for each",
-        "# right operand `b`, both in the order of `operands`. Rewritten by tests/expr/node_truth.py.",
+        "# Each operator with each kind of JSON value on each side: a row for each left operand `a`, in it a cell",
+        "# for each right operand `b`, in the order of `operands`. Rewritten by tests/expr/node_truth.py.",
         f"source: JavaScript, node {_version()}; NaN, infinities and undefined are null by semantics 4",
         "operands:",
         *(f"  - {_line(value)}" for value in operands),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from luthier.errors import ExpressionError
 from luthier.expr import parse
 from luthier.expr.functions import FILTERS, FUNCTIONS, METHODS, NAMESPACES
+from luthier.expr.nodes import ListOf, Literal, Node, ObjectOf
 from luthier.expr.printing import print_tree
-from luthier.expr.nodes import Literal, ListOf, Node, ObjectOf
 from tests.expr.cases import give, names, read, same, scope_of
+
+if TYPE_CHECKING:
+    from luthier.expr.function import Function
 
 TABLES = "operators.yaml"
 
@@ -92,3 +95,42 @@ def _written(value: Any) -> Node:
     if isinstance(value, dict):
         return ObjectOf(tuple((key, _written(item)) for key, item in value.items()))
     return Literal(value)
+
+
+ROWS = {
+    "Delimiters", "Whole string is one expression", "Mixed text", "Escape", "Containers", "Context roots",
+    "$input.x", "Paths", "Property test", "??", "||", "&&", "? :", "!", "Compare", "Methods", "Literals", "Not supported",
+    "JS truthiness", "Precedence", "Filters",
+}  # fmt: skip
+"""The rows of the language reference, 2.1."""
+
+
+def test_every_row_of_the_language_reference_has_cases() -> None:
+    assert {case["row"] for case in read("reference.yaml")["cases"]} == ROWS | {"2.2"}
+
+
+@pytest.mark.parametrize(
+    ("file", "known"),
+    [("functions.yaml", FUNCTIONS), ("filters.yaml", FILTERS), ("methods.yaml", METHODS)],
+)
+def test_every_function_filter_and_method_has_cases_for_null_and_for_wrong_kinds(
+    file: str, known: dict[str, Function]
+) -> None:
+    played: dict[str, list[dict[str, Any]]] = {}
+    for case in read(file)["cases"]:
+        played.setdefault(case["of"], []).append(case)
+    assert known.keys() <= played.keys()
+    for name, function in known.items():
+        cases = played[name]
+        assert any("gives" in case for case in cases)
+        if function.least:
+            assert any("nul" in case["expr"] for case in cases), f"{name} of null"
+        if function.takes:
+            assert any(" works on " in case.get("fails", "") for case in cases), f"{name} of a wrong kind"
+
+
+def test_every_name_of_javascript_that_stands_for_a_function_has_a_case() -> None:
+    written = " ".join(case["expr"] for case in read("functions.yaml")["cases"])
+    for space, names_in in NAMESPACES.items():
+        for name in names_in:
+            assert f"{space}.{name}(" in written

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 
 from luthier.expr import compile_value, parse
-from luthier.expr.nodes import Node
 from luthier.expr.printing import print_tree
 from luthier.expr.scan import scan_close
 from tests.expr.cases import names, read, scope_of
 from tests.expr.generate import LAW, TREES
+
+if TYPE_CHECKING:
+    from luthier.expr.nodes import Node
 
 SPELLINGS = {
     "a.b-c [ 'd' ]['e f'][0]": "a.b-c.d['e f'][0]",

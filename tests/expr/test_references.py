@@ -41,7 +41,8 @@ def test_a_condition_without_delimiters_names_what_it_names() -> None:
 
 
 def test_text_without_expressions_is_constant_and_names_nothing() -> None:
-    for value in ("a.output", "\\${a}", 7, None, {"a": ["b"]}, "", []):
+    values: list[Any] = ["a.output", "\\${a}", 7, None, {"a": ["b"]}, "", []]
+    for value in values:
         compiled = compile_value(value)
         assert compiled.is_constant
         assert compiled.references == frozenset()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DEPTH = 100
 """How high the tree of an expression may be."""
 
-_NEAR = 64  # characters of an unknown name that are compared and shown
+_SHOWN = 64  # characters of an unknown name
 _DIGITS = 300  # a longer run of digits is not an id; it is read as the double that it is
 
 
@@ -221,6 +221,6 @@ def _count(function: Function, name: Token, given: int, implied: int = 0) -> Non
 def _unknown(what: str, name: Token, known: Iterable[str], hint: str, space: str = "") -> Never:
     names = sorted(known)
     if not hint:
-        close = near(name[:_NEAR], names)
+        close = near(name, names)
         hint = f"Did you mean {' or '.join(close)}?" if close else f"There are: {', '.join(names)}."
-    raise ExpressionError(f"Unknown {what}: {space}{one_line(name, _NEAR)}.", offset=_start(name), hint=hint)
+    raise ExpressionError(f"Unknown {what}: {space}{one_line(name, _SHOWN)}.", offset=_start(name), hint=hint)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import islice
 from typing import Any
 
 from luthier.errors import ExpressionError
@@ -41,7 +40,7 @@ from luthier.tools import Envelope
 Run = Callable[[Frame], Labelled[Any]]
 
 _NO_PARTS: dict[str, Label] = {}
-_NEAR, _NEAR_OF = 64, 1000  # how much of an unknown name is compared, and with how many
+_SHOWN = 64  # characters of an unknown name
 
 
 def compile_tree(node: Node) -> Run:
@@ -100,11 +99,11 @@ def _name(node: Name) -> Run:
 
 
 def _missing(name: str, at: int, frame: Frame) -> ExpressionError:
-    close = near(name[:_NEAR], islice(frame.values, _NEAR_OF))
+    close = near(name, frame.values)
     hint = f"Did you mean {' or '.join(close)}?" if close else ""
     if name == "env":
         hint = "List the variables that ensembles may read under `expose_env` in luthier.yaml."
-    return ExpressionError(f"There is no {one_line(name, _NEAR)!r} here.", offset=at, hint=hint)
+    return ExpressionError(f"There is no {one_line(name, _SHOWN)!r} here.", offset=at, hint=hint)
 
 
 def _path(node: Path) -> Run:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from luthier.expr.budget import Frame
 
 _WIDEST_INDENT = 10  # JavaScript's
+_PARSING = 6  # units for a character of JSON, which may be half of an empty list
 
 
 def _json(frame: Frame, value: Any) -> str:
@@ -30,7 +31,7 @@ def _stringify(frame: Frame, value: Any, replacer: Any = None, indent: Any = Non
 
 
 def _parse(frame: Frame, text: str) -> Any:
-    frame.spend(4 * len(text))
+    frame.spend(_PARSING * len(text))
     try:
         return json.loads(text, parse_float=_read_float, parse_constant=_no_constant)
     except (ValueError, RecursionError):

@@ -78,6 +78,9 @@ def compile_faults(value: Any) -> list[tuple[Path, ExpressionError]]:
 
 
 def _faults(value: Any, path: Path) -> Iterator[tuple[Path, ExpressionError]]:
+    if len(path) > _DEEPEST:
+        yield path, _too_deep()
+        return
     match value:
         case str():
             for error in _string_faults(value):
@@ -106,7 +109,7 @@ def _string_faults(text: str) -> Iterator[ExpressionError]:
 
 def _compile(value: Any, expressions: list[Expression], depth: int) -> Run:
     if depth > _DEEPEST:
-        raise ExpressionError(f"This value is nested deeper than {_DEEPEST} levels.")
+        raise _too_deep()
     before = len(expressions)
     match value:
         case str():
@@ -153,6 +156,10 @@ def _parse_within(text: str, segment: Segment) -> Expression:
         if text.startswith("${{", segment.start - 2):
             error.hint = "Write ${…} or {{…}}, not both."
         raise
+
+
+def _too_deep() -> ExpressionError:
+    return ExpressionError(f"This value is nested deeper than {_DEEPEST} levels.")
 
 
 def _unclosed(text: str, error: UnclosedError) -> ExpressionError:
