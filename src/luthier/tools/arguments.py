@@ -80,6 +80,9 @@ class _Preparation:
         prepared: dict[str, Any] = {}
         changed = False
         for key, value in values.items():
+            if not _repairable(value):
+                prepared[key] = value
+                continue
             judges = [judge for form in forms for judge in _judges(form, key)]
             if value is None and not self._allow(judges, "null") and not _required(forms, key):
                 changed = True
@@ -164,13 +167,9 @@ class _Preparation:
 
 
 def _repairable(value: Any) -> bool:
-    return (
-        value is None or isinstance(value, dict | list) or (isinstance(value, str) and _reads_as_json(value))
-    )
-
-
-def _reads_as_json(text: str) -> bool:
-    return text[:1] in _OPENING or (text[:1].isspace() and text.lstrip()[:1] in _OPENING)
+    if isinstance(value, str):
+        return value.lstrip().startswith(_OPENING)
+    return value is None or isinstance(value, (dict, list))
 
 
 def _typed(schema: JsonObject) -> frozenset[str]:
