@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from luthier.clock import FakeClock, settle
-from luthier.errors import ConnectError
+from luthier.errors import ConnectError, ProtocolError
 from luthier.wire import (
     HANDSHAKE_VERSIONS,
     KNOWN_VERSIONS,
+    Bytes,
     Handlers,
     MemoryServer,
     MemoryTransport,
@@ -244,6 +245,23 @@ async def test_a_discover_result_wins_even_in_a_standing_session() -> None:
     await settle()
     assert (await bounded(call)).content == "played"
     assert "_meta" in server.received[-1]["params"]
+
+
+async def test_a_question_that_is_never_answered_does_not_hide_whose_an_error_without_an_id_is() -> None:
+    clock = FakeClock()
+    server = Script(clock, discover=silent)
+    server.tools["t"] = Bytes(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"lost"}}\n')
+    session = await opened(clock, server, wait=SILENCE)
+    with pytest.raises(ProtocolError, match="lost"):
+        await bounded(session.call_tool("t", {}, timeout=1.0))
+
+
+async def test_an_error_without_an_id_answers_the_question() -> None:
+    clock = FakeClock()
+    nameless = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}\n'
+    server = Script(clock, discover=lambda _, connection, __: connection.deliver(nameless))
+    assert (await opened(clock, server)).version == "2025-11-25"
+    assert clock.monotonic() == 0.0
 
 
 @pytest.mark.parametrize(

@@ -534,3 +534,10 @@ async def test_an_answer_to_a_question_that_was_never_asked_is_passed_over() -> 
     server.take(connection, {"id": "server-9", "result": {}})
     connection.stop("nothing")
     await bounded(session.ping(timeout=1.0))
+
+
+async def test_a_value_that_has_no_form_in_json_is_an_error_and_no_hang() -> None:
+    session = await session_to(MemoryServer("m", {"t": object(), "u": Result({1: object()})}))
+    for name in ("t", "u"):
+        with pytest.raises(ProtocolError, match="no form in JSON"):
+            await bounded(session.call_tool(name, {}, timeout=None))

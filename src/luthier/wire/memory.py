@@ -292,6 +292,12 @@ class MemoryTransport:
                 )
 
     def _answer(self, id: Any, behaviour: Any) -> None:
+        try:
+            self._say(id, behaviour)
+        except (TypeError, ValueError) as error:
+            self._say(id, Fail(f"the tool gave what has no form in JSON: {error}"))
+
+    def _say(self, id: Any, behaviour: Any) -> None:
         match behaviour:
             case Hang():
                 return

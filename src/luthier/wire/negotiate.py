@@ -168,6 +168,7 @@ class _Opening:
             await self._discover_only(modern)
         else:
             self._settle_handshake(handshake, LATEST_HANDSHAKE)
+            question.standing = True
             question.answer.add_done_callback(lambda _: self._late(question))
 
     async def _conclude(self, question: Request, handshake: Request | None = None) -> None:

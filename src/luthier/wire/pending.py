@@ -58,7 +58,7 @@ class Request:
         self.hard: float | None = None
         self.deadline: float | None = None
         self.on_progress: OnProgress | None = None
-        self.standing = False  # answered only when its subject ends, so nobody's missing answer is its own
+        self.standing = False  # open for long or for ever: an answer without an id is never taken for its own
         self.doubt = ""  # something that may have been its answer and was lost
 
     @property
@@ -80,7 +80,6 @@ class Pending:
         self._ids = itertools.count(1)
         self._timer: Timer | None = None
         self._due = 0.0
-        self.last_id = 0
 
     def __len__(self) -> int:
         return len(self._table)
@@ -94,8 +93,8 @@ class Pending:
         longest: float | None,
     ) -> Request:
         """A new request under a fresh id. `idle` and `longest` are seconds from now."""
-        self.last_id = id = next(self._ids)
-        request = self._table[id] = Request(id, subject, tool, phase)
+        request = Request(next(self._ids), subject, tool, phase)
+        self._table[request.id] = request
         if idle is not None or longest is not None:
             self._set_deadline(request, idle, longest)
         return request
