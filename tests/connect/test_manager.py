@@ -14,13 +14,16 @@ from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, 
 from luthier.events import (
     CallProgressed,
     ServerFailed,
+    ServerNoise,
     ServerReady,
     ServerStarting,
     ServerStopped,
 )
 from luthier.spec import ServerEntry
+from luthier.tools import Tool
+from luthier.uri import ToolUri
 from luthier.wire import MemoryServer
-from luthier.wire.behaviour import Delay, Drop, Hang, Progress
+from luthier.wire.behaviour import Delay, Drop, Fail, Hang, Progress
 from tests.connect.kit import House, wanted
 
 
@@ -393,6 +396,80 @@ async def test_a_call_whose_answer_was_lost_is_never_sent_again() -> None:
         await house.settled(house.call("lute", "crash"))
     assert caught.value.sent
     assert len(house.servers["lute"].calls) == 1
+
+
+async def test_a_call_that_the_lost_connection_had_not_taken_is_sent_on_another_one() -> None:
+    house = House(server())
+    lute = house.servers["lute"]
+    await house.settled(house.call("lute", "play"))
+    lute.open[0].congest(on=True)
+    waiting = house.start(house.call("lute", "play"))
+    await settle()
+    assert len(lute.calls) == 1
+    lute.drop()
+    await settle(100)
+    assert (await waiting).content == "a note"
+    assert len(lute.calls) == 2
+    assert lute.connections == 2
+
+
+async def test_a_list_whose_reading_was_cut_off_is_read_on_another_connection() -> None:
+    class Shaky(MemoryServer):
+        def definition(self, name: str) -> dict[str, Any]:
+            if self.connections == 1:
+                self.drop()
+            return super().definition(name)
+
+    house = House(Shaky("lute", {"play": "a note"}))
+    assert (await house.settled(house.call("lute", "play"))).content == "a note"
+    assert house.servers["lute"].connections == 2
+
+
+async def test_a_server_that_was_started_again_is_asked_for_its_list_again() -> None:
+    house = House(server())
+    lute = house.servers["lute"]
+    await house.settled(house.call("lute", "play"))
+    lute.drop()
+    await house.settled(house.call("lute", "play"))
+    lute.tools["new"] = "news"
+    assert (await house.settled(house.call("lute", "new"))).content == "news"
+    assert len(_methods(lute, "tools/list")) == 2
+
+
+async def test_the_old_list_is_kept_and_told_of_when_the_new_one_cannot_be_read() -> None:
+    class Muddled(MemoryServer):
+        muddled = False
+
+        def take(self, connection: Any, message: dict[str, Any]) -> None:
+            if self.muddled and message.get("method") == "tools/list":
+                connection.perform(message["id"], Fail("no list today"), {})
+            else:
+                super().take(connection, message)
+
+    lute = Muddled("lute", {"play": "a note"})
+    house = House(lute, lute={"cache_ttl": 10.0})
+    await house.settled(house.call("lute", "play"))
+    lute.muddled = True
+    await house.clock.advance(11.0)
+    assert (await house.settled(house.call("lute", "play"))).content == "a note"
+    (noise,) = house.notebook.of(ServerNoise)
+    assert noise.message.startswith("the list of tools could not be read again, the old one is kept: ")
+    assert "no list today" in noise.message
+
+
+async def test_a_call_that_waits_for_a_first_connection_says_so_when_its_time_is_up() -> None:
+    house = House(MemoryServer("lute", {"play": "a note"}, era="2025-06-18"))
+    house.servers["lute"].probe = "ignore"
+    play = Tool(uri=ToolUri.mcp("lute", "play"), input_schema={})
+    waiting = house.start(house.manager.carry(wanted("lute", "play", timeout=0.5), play))
+    await house.clock.advance(0.6)
+    error = waiting.exception()
+    assert isinstance(error, CallTimeoutError)
+    assert "while its server was being connected" in error.message
+    assert error.hint == ""
+    await house.clock.advance(5.0)
+    assert (await house.settled(house.call("lute", "play"))).content == "a note"
+    assert house.servers["lute"].connections == 1
 
 
 async def test_an_idle_server_that_went_away_is_started_again_for_the_next_call() -> None:

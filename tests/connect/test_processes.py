@@ -176,6 +176,7 @@ async def test_a_server_that_grows_is_read_again_and_a_broken_list_costs_no_know
         await call(manager, wanted("lute", "break_list"))
 
         async def kept() -> bool:
+            await manager.manifest("lute")
             return any("old one is kept" in event.message for event in notebook.of(ServerNoise))
 
         assert await comes_true(kept)

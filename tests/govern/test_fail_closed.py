@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from luthier.clock import settle
@@ -249,6 +250,18 @@ async def test_a_refusal_from_behind_the_intent_is_an_outcome() -> None:
     assert [type(record).__name__ for record in log.records] == ["Verdict", "Intent", "Outcome"]
     assert isinstance(log.records[-1], Outcome)
     assert log.records[-1].outcome == "refused"
+
+
+async def test_nothing_is_carried_before_its_tool_is_found() -> None:
+    gate = Gate(lute())
+
+    async def forget(call: GateCall, inner: Next) -> Up:
+        return await inner(msgspec.structs.replace(call, tool=None))
+
+    forgetful = Gateway(manager=gate.manager, registry=gate.registry, audit=gate.log, guards=[forget])
+    with pytest.raises(ConnectionLostError, match="looked up"):
+        await gate.settled(forgetful.call(intended("mcp://lute/play")))
+    assert gate.servers["lute"].calls == []
 
 
 async def test_arguments_are_not_judged_before_their_tool_is_found() -> None:

@@ -318,6 +318,17 @@ async def test_listing_shows_what_the_caller_may_use_and_leaves_out_servers_out_
         await gate.settled(gate.gateway.tools(CallContext(principals=("operator", "ensemble:x")), "secret"))
 
 
+async def test_one_servers_list_tells_what_the_caller_may_use_and_what_was_passed_over() -> None:
+    odd = MemoryServer("odd", {"x": 1, "y": 2, "z": 3}, definitions={"z": {"inputSchema": "none"}})
+    gate = Gate(odd, lute(), odd={"tools": ToolFilter(deny=("y",))}, lute={"allowed_agents": ("bob",)})
+    context = CallContext(principals=("ada",))
+    assert gate.gateway.servers(context) == ("odd",)
+    assert gate.gateway.local_tools() == ()
+    manifest = await gate.settled(gate.gateway.manifest("odd", context))
+    assert [tool.name for tool in manifest.tools] == ["x"]
+    assert [dropped.name for dropped in manifest.dropped] == ["z"]
+
+
 async def test_a_server_that_is_not_there_has_no_tools_to_list() -> None:
     gate = Gate(lute())
     with pytest.raises(NotFoundError) as caught:
