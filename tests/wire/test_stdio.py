@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from luthier.clock import SystemClock
+from luthier.clock import SystemClock, settle
 from luthier.errors import (
     CallTimeoutError,
     ConnectError,
@@ -195,9 +195,9 @@ async def test_large_messages_go_both_ways() -> None:
 
 async def test_a_server_that_does_not_read_holds_its_callers_and_loses_nothing() -> None:
     session = await connect(launch("plain.py"))
-    pause = asyncio.create_task(call(session, "pause", seconds=0.5))
+    pause = asyncio.create_task(call(session, "pause", seconds=2.0))
     sizes = [asyncio.create_task(call(session, "size", text="x" * 200_000)) for _ in range(20)]
-    await asyncio.sleep(0.1)
+    await settle()
     with pytest.raises(CallTimeoutError) as caught:
         await call(session, "echo", text="x", timeout=0.1)
     assert not caught.value.sent
@@ -290,7 +290,7 @@ async def test_a_cancelled_close_kills_the_group_at_once() -> None:
     session = await connect(launch("plain.py", "ignore-eof", "ignore-term"))
     group = (await where(session))[1]
     closing = asyncio.create_task(session.close())
-    await asyncio.sleep(0.1)
+    await settle()
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await bounded(closing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import time
@@ -45,6 +46,13 @@ def wait_until_collected(pid: int) -> None:
     """Until it is not even one of the dead."""
     while Path(f"/proc/{pid}").exists():
         time.sleep(0.02)
+
+
+def wait_until_deaf(pid: int, number: signal.Signals) -> None:
+    """Until the kernel lists that signal among those that the process ignores."""
+    status = Path(f"/proc/{pid}/status")
+    while not int(re.findall(r"SigIgn:\s*(\w+)", status.read_text())[0], 16) & (1 << (number - 1)):
+        time.sleep(0.01)
 
 
 def running(pid: int | None) -> bool:
@@ -92,9 +100,8 @@ async def test_it_is_deaf_to_the_signals_of_a_terminal(watchdog: Watchdog, numbe
     watchdog.watch(100_001)
     pid = watchdog.pid
     assert pid is not None
-    await asyncio.sleep(0.1)  # until its traps are set
+    await bounded(asyncio.to_thread(wait_until_deaf, pid, number))
     os.kill(pid, number)
-    await asyncio.sleep(0.05)
     assert running(pid)
 
 

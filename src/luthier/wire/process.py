@@ -85,7 +85,7 @@ class ServerProcess:
         self.group = self._popen.pid
         _groups.add(self.group)
         self.warning = watchdog.watch(self.group)
-        self._call_off = (watch_exit or _watch_exit)(self._popen, self._has_exited)
+        self._call_off = (watch_exit or choose_watch)(self._popen, self._has_exited)
 
     async def end(self) -> None:
         """Climb down the ladder; close its stdin before. If cancelled, the group is killed at once."""
@@ -201,7 +201,7 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _watch_exit(popen: subprocess.Popen[bytes], callback: Callable[[], None]) -> Callable[[], None]:
+def choose_watch(popen: subprocess.Popen[bytes], callback: Callable[[], None]) -> Callable[[], None]:
     try:
         return watch_by_descriptor(popen, callback)
     except (AttributeError, OSError):  # not Linux, or too old, or not allowed here
