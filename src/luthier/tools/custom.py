@@ -152,14 +152,12 @@ class _Parameters:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._contexts: list[str] = []
+        # From the model's fields to the parameters: these may have names that no field may have.
+        self._names: dict[str, str] = {}
         fields: dict[str, Any] = {}
-        self._names: dict[
-            str, str
-        ] = {}  # of the model's field → of the parameter: any word may name a parameter
         try:
-            signature = inspect.signature(function)
-            hints = get_type_hints(function, include_extras=True)
-            for parameter in signature.parameters.values():
+            hints = get_type_hints(_hinted(function), include_extras=True)
+            for parameter in _open_parameters(function):
                 hint = hints.get(parameter.name, Any)
                 if hint is CallContext or CallContext in get_args(hint):
                     self._contexts.append(_by_keyword(parameter))
@@ -186,6 +184,18 @@ class _Parameters:
         model = self._model.model_validate(arguments)
         given = {name: getattr(model, field) for field, name in self._names.items()}
         return given | dict.fromkeys(self._contexts, context)
+
+
+def _open_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """What is left to give. What a partial function was given already is its maker's and may be secret."""
+    given = function.keywords if isinstance(function, partial) else {}
+    return [it for it in inspect.signature(function).parameters.values() if it.name not in given]
+
+
+def _hinted(function: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(function, partial):
+        function = function.func
+    return function if inspect.isroutine(function) else type(function).__call__
 
 
 def _by_keyword(parameter: inspect.Parameter) -> str:

@@ -39,7 +39,9 @@ def _readable(hint: Any, known: dict[Any, Any]) -> Any:
 
 def _typed_dict(hint: Any, known: dict[Any, Any]) -> Any:
     if hint not in known:
-        made: Any = type.__new__(_TypedDict, hint.__name__, (dict,), dict(hint.__dict__))
+        # Members of its bases are its own already, so it has no other.
+        namespace = hint.__dict__ | {"__orig_bases__": (TypedDict,)}
+        made: Any = type.__new__(_TypedDict, hint.__name__, (dict,), namespace)
         known[hint] = made  # before its members are read: they may lead back to it
         hints = get_type_hints(hint, include_extras=True)
         made.__annotations__ = {key: _readable(value, known) for key, value in hints.items()}
