@@ -125,7 +125,6 @@ async def the_children_of_a_server_that_exits_by_itself_are_ended(bench: Bench) 
         assert raised.value.exit_status == 0
         (worker,) = house.journal.workers()
         await until(lambda: not lives(worker), what="the worker is gone while the house stands")
-        assert (await house.call("echo", a=1)).content == {"a": 1}
 
 
 @own("15", "inherits_pipes", within=10)
@@ -173,10 +172,10 @@ class Host:
         return int(self.process.returncode)
 
 
-@own("15", "ignore_eof", within=25)
+@own("15", "ignore_eof", within=40)
 async def a_host_that_is_asked_to_end_takes_its_servers_along(bench: Bench) -> None:
     hosts = {signal.SIGTERM: Host(bench, "run"), signal.SIGINT: Host(bench, "run")}
-    await until(lambda: len(bench.journal.calls("echo")) == 2, within=15, what="both hosts are at work")
+    await until(lambda: len(bench.journal.calls("echo")) == 2, within=25, what="both hosts are at work")
     for number, host in hosts.items():
         host.process.send_signal(number)
     for number, host in hosts.items():
@@ -184,10 +183,10 @@ async def a_host_that_is_asked_to_end_takes_its_servers_along(bench: Bench) -> N
     await bench.nothing_is_left(within=2)
 
 
-@own("15", "grandchild", within=25)
+@own("15", "grandchild", within=40)
 async def a_watchdog_ends_the_servers_of_a_host_that_was_killed_or_lost_its_terminal(bench: Bench) -> None:
     hosts = {signal.SIGKILL: Host(bench, "run"), signal.SIGHUP: Host(bench, "run")}
-    await until(lambda: len(bench.journal.calls("echo")) == 2, within=15, what="both hosts are at work")
+    await until(lambda: len(bench.journal.calls("echo")) == 2, within=25, what="both hosts are at work")
     workers = bench.journal.workers()
     for number, host in hosts.items():
         host.process.send_signal(number)
@@ -197,10 +196,10 @@ async def a_watchdog_ends_the_servers_of_a_host_that_was_killed_or_lost_its_term
     await bench.nothing_is_left(within=2)
 
 
-@own("51", "plain", within=15)
+@own("51", "plain", within=25)
 async def an_interpreter_that_forgot_to_close_still_ends_and_leaves_nothing(bench: Bench) -> None:
     host = Host(bench, "forget")
-    assert await host.ends(within=10) == 0, host.words
+    assert await host.ends(within=20) == 0, host.words
     await bench.nothing_is_left(within=3)
 
 
