@@ -62,8 +62,8 @@ def write_operators() -> None:
     written = YAML(typ="safe", pure=True).load(path)
     operands = written["operands"]
     lines = [
-        "# Each operator with each kind of JSON value on each side: a row for each left operand `a`, in it a cell",
-        "# for each right operand `b`, in the order of `operands`. Rewritten by tests/expr/node_truth.py.",
+        "# Each operator with each kind of JSON value on each side: a row for each left operand `a`, in it",
+        "# a cell for each right operand `b`, in the order of `operands`. By tests/expr/node_truth.py.",
         f"source: JavaScript, node {_version()}; NaN, infinities and undefined are null by semantics 4",
         "operands:",
         *(f"  - {_line(value)}" for value in operands),

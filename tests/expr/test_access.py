@@ -163,6 +163,7 @@ def test_numbers_that_json_does_not_know_are_null() -> None:
         assert evaluate("v", v={"n": number})["n"] is number
         assert evaluate("v.n", v={"n": number}) is None
         assert evaluate("v[0]", v=[number]) is None
+        assert evaluate("[v][0].n", v={"n": number}) is None
         assert evaluate("v.n ?? 'none'", v={"n": number}) == "none"
         assert evaluate("json(v)", v=[number, 1.0]) == "[null,1]"
         assert evaluate("v + 1", v=number) == 1
@@ -170,7 +171,7 @@ def test_numbers_that_json_does_not_know_are_null() -> None:
 
 
 def test_names_that_are_no_text_cannot_be_written_as_json() -> None:
-    with pytest.raises(ExpressionError, match="The name 5 in an object is not text"):
+    with pytest.raises(ExpressionError, match="of type int, not text"):
         evaluate("json(v)", v={5: 1})
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 import time
 import tracemalloc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,26 +15,32 @@ from luthier.errors import ExpressionError
 from luthier.expr import Limits, Scope, compile_value, parse
 from luthier.taint import Labelled
 
-MIB = 1024 * 1024
-BIG = "x" * (5 * MIB)
-LONG = list(range(200_000))
-SECONDS = 20.0
-"""What the worst expression may take on a slow and busy machine; usually it is a tenth of this."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KIB = 1024
+BIG = "x" * (512 * KIB)
+LONG = list(range(20_000))
+BUDGET = 1024 * KIB
+"""A 64th of what an evaluation usually may, so that what it must not exceed here is a 64th as well."""
+SECONDS = 10.0
+"""Far more than the budget takes, even on a busy machine that measures coverage; far less than a hang."""
 
 
 def scope(**given: int) -> Scope:
     values: dict[str, Any] = {
         "big": BIG,
         "long": LONG,
-        "quotes": '"' * MIB,
-        "json": "[" + "[]," * MIB + "[]]",
+        "quotes": '"' * 64 * KIB,
+        "json": "[" + "[]," * 20_000 + "[]]",
         "open": "[" * 100_000,
-        "digits": "9" * MIB,
-        "percent": "%%" * 100_000,
+        "digits": "9" * 512 * KIB,
+        "percent": "%%" * 10_000,
         "texts": [BIG] * 50,
-        "rows": [{"a": {"b": {"c": 1}}}] * 100_000,
+        "rows": [{"a": {"b": {"c": 1}}}] * 10_000,
         "path": "a." * 400 + "a",
         "huge": 10**5000,
+        "half": "\ud800",
     }
     return Scope({name: Labelled(value) for name, value in values.items()}, now=0.0, limits=Limits(**given))
 
@@ -60,7 +68,7 @@ HOSTILE = {
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=list(HOSTILE))
 def test_work_beyond_the_budget_is_refused_in_time_and_in_little_memory(source: str) -> None:
     expression = parse(source)
-    place = scope(work=8 * MIB)
+    place = scope(work=BUDGET)
     tracemalloc.start()
     begun = time.monotonic()
     try:
@@ -70,30 +78,20 @@ def test_work_beyond_the_budget_is_refused_in_time_and_in_little_memory(source: 
     finally:
         tracemalloc.stop()
     assert time.monotonic() - begun < SECONDS
-    assert peak < 200 * MIB
-
-
-@pytest.mark.parametrize("source", HOSTILE.values(), ids=list(HOSTILE))
-def test_the_usual_budget_ends_in_time_as_well(source: str) -> None:
-    begun = time.monotonic()
-    try:
-        parse(source).evaluate(scope())
-    except ExpressionError as error:
-        assert "more work" in error.message  # noqa: PT017  (some do fit the usual budget)
-    assert time.monotonic() - begun < SECONDS
+    assert peak < 64 * 1024 * KIB
 
 
 HARMLESS = {
-    "len(big)": 5 * MIB,
-    "big.length": 5 * MIB,
+    "len(big)": 512 * KIB,
+    "big.length": 512 * KIB,
     "big | slice(0, 3)": "xxx",
-    "(big + big).length": 10 * MIB,
-    "sum(long)": 19_999_900_000,
-    "long | last": 199_999,
-    "len(map(rows, 'a.b.c'))": 100_000,
+    "(big + big).length": 1024 * KIB,
+    "sum(long)": 199_990_000,
+    "long | last": 19_999,
+    "len(map(rows, 'a.b.c'))": 10_000,
     "digits * 1": None,
     "digits | number": None,
-    "len(parse(json))": MIB + 1,
+    "len(parse(json))": 20_001,
 }
 
 
@@ -103,9 +101,9 @@ def test_large_data_is_no_trouble_in_itself(source: str, expected: Any) -> None:
 
 
 def test_a_whole_result_of_ten_mebibytes_fits_into_a_text() -> None:
-    rows = [{"id": number, "name": "n" * 90} for number in range(90_000)]
+    rows = [{"id": number, "text": "n" * 10_000} for number in range(1000)]
     found = compile_value("Rows: ${a}").evaluate(Scope({"a": Labelled(rows)}, now=0.0)).value
-    assert len(found) > 9 * MIB
+    assert len(found) > 9 * 1024 * KIB
     assert json.loads(found.removeprefix("Rows: ")) == rows
 
 
@@ -148,9 +146,9 @@ def test_an_expression_nested_too_deep_is_refused_when_it_is_parsed(source: str)
 
 def test_brackets_and_paths_do_not_count_as_depth() -> None:
     place = Scope({"a": Labelled({"b": 1})}, now=0.0)
-    assert parse("(" * 4000 + "a.b" + ")" * 4000).evaluate(place).value == 1
-    assert parse("a" + ".b" * 3000).evaluate(place).value is None
-    assert parse("a" + "[0]" * 3000).evaluate(place).value is None
+    assert parse("(" * 1000 + "a.b" + ")" * 1000).evaluate(place).value == 1
+    assert parse("a" + ".b" * 1000).evaluate(place).value is None
+    assert parse("a" + "[0]" * 1000).evaluate(place).value is None
 
 
 def test_an_expression_as_deep_as_it_may_be_can_be_evaluated_and_printed() -> None:
@@ -211,11 +209,25 @@ def test_a_number_with_too_many_digits_cannot_be_printed_but_compared() -> None:
         "'' + huge",
         "json(huge)",
         "json([huge])",
+        "json([huge, half])",
         "huge | string",
         "includes('1', huge)",
     ):
         with pytest.raises(ExpressionError, match="too many digits"):
             parse(source).evaluate(scope())
+
+
+def test_an_expression_ends_well_where_the_stack_is_nearly_used_up() -> None:
+    place = Scope({"a": Labelled(1)}, now=0.0)
+    source = "!" * 98 + "a"
+    for evaluate in (parse(source).evaluate, compile_value(f"${{{source}}}").evaluate):
+        room = sys.getrecursionlimit() - len(inspect.stack()) - 60
+        with pytest.raises(ExpressionError, match="nested too deeply"):
+            _below(room, evaluate, place)
+
+
+def _below(frames: int, evaluate: Callable[[Scope], object], place: Scope) -> object:
+    return evaluate(place) if frames <= 0 else _below(frames - 1, evaluate, place)
 
 
 def test_json_that_is_nested_without_end_is_not_json() -> None:
@@ -246,4 +258,4 @@ def test_a_lone_member_takes_a_few_microseconds() -> None:
         for _ in range(1000):
             compiled.evaluate(place)
         best = min(best, time.perf_counter() - begun)
-    assert best / 1000 < 20e-6  # a tenth of this on a quiet machine
+    assert best / 1000 < 200e-6  # two of these on a quiet machine; the rest is for busy ones and for coverage

@@ -99,8 +99,8 @@ def _written(value: Any) -> Node:
 
 ROWS = {
     "Delimiters", "Whole string is one expression", "Mixed text", "Escape", "Containers", "Context roots",
-    "$input.x", "Paths", "Property test", "??", "||", "&&", "? :", "!", "Compare", "Methods", "Literals", "Not supported",
-    "JS truthiness", "Precedence", "Filters",
+    "$input.x", "Paths", "Property test", "??", "||", "&&", "? :", "!", "Compare", "Methods", "Literals",
+    "Not supported", "JS truthiness", "Precedence", "Filters",
 }  # fmt: skip
 """The rows of the language reference, 2.1."""
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ITEM = 16
 """Units for making or walking one item of a list or object; a character made costs one unit."""
 
+STUDY = 3 * ITEM
+"""Units for an item that is taken apart: compared, or made into text."""
+
 READ = 4
 """A character that is only read costs 1/16: the shift to apply to a length."""
 

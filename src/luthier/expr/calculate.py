@@ -39,7 +39,6 @@ from luthier.tools import Envelope
 
 Run = Callable[[Frame], Labelled[Any]]
 
-_NO_PARTS: dict[str, Label] = {}
 _SHOWN = 64  # characters of an unknown name
 
 
@@ -174,7 +173,7 @@ def _descend_parts(found: Labelled[Any], keys: tuple[str | int, ...]) -> Labelle
         value = member(value, key)
     inner = pointer + "/"
     parts = {at[len(pointer) :]: label for at, label in found.parts.items() if at.startswith(inner)}
-    return Labelled(value, found.at(pointer), parts or _NO_PARTS)
+    return Labelled(value, found.at(pointer), parts)
 
 
 def _unary(node: Unary) -> Run:

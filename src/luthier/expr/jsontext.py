@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import msgspec
@@ -66,20 +65,21 @@ def _tidy(value: Any, frame: Frame, indent: int, depth: int, *, raw: bool) -> An
 
 def _tidy_key(key: Any, frame: Frame) -> str:
     if not isinstance(key, str):
-        raise ExpressionError(f"The name {key!r} in an object is not text, so it cannot be written as JSON.")
+        raise ExpressionError(
+            f"A name in an object is of type {type(key).__name__}, not text, so it is not JSON."
+        )
     frame.spend(len(key))
     return key
 
 
 def _tidy_number(number: float, *, raw: bool) -> Any:
     if isinstance(number, int):
-        return number if not raw or _SMALLEST <= number <= _LARGEST else _raw(number)
-    if not math.isfinite(number):
-        return None
-    if number.is_integer() and abs(number) < EXACT:
+        plain = _SMALLEST <= number <= _LARGEST
+    elif number.is_integer() and abs(number) < EXACT:
         return int(number)
-    return number if not raw or _PLAIN_FROM <= abs(number) < EXACT else _raw(number)
-
-
-def _raw(number: float) -> msgspec.Raw:
-    return msgspec.Raw(number_text(number).encode())
+    else:
+        plain = _PLAIN_FROM <= abs(number) < EXACT
+    if plain:
+        return number
+    text = number_text(number)
+    return msgspec.Raw(text.encode()) if raw else number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from luthier.expr.budget import ITEM, READ, Frame
+from luthier.expr.budget import ITEM, READ, STUDY, Frame
 from luthier.expr.function import short_text
 from luthier.expr.numbers import SPACE, number_text
 from luthier.expr.values import bare, is_number, strict_equal
@@ -50,7 +50,7 @@ def split_method(frame: Frame, text: str, separator: Any = None) -> list[str]:
 def includes(frame: Frame, value: Any, sought: Any) -> bool:
     """Whether text holds that text, or a list that item (as `===`)."""
     if isinstance(value, list):
-        frame.spend(ITEM * len(value))
+        frame.spend(STUDY * len(value))
         return any(strict_equal(bare(item), sought, frame) for item in value)
     part = _part(sought)
     if not isinstance(value, str) or part is None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luthier.errors import ExpressionError
-from luthier.expr.budget import DEPTH, ITEM, READ, Frame
+from luthier.expr.budget import DEPTH, READ, STUDY, Frame
 from luthier.expr.numbers import Number, canonical, double, number_text, read_number
 from luthier.tools import Envelope
 
@@ -148,7 +148,7 @@ def js_text(value: Any, frame: Frame, depth: int = 0) -> str:
 def _list_text(value: list[Any], frame: Frame, depth: int) -> str:
     if depth >= DEPTH:
         raise ExpressionError(f"The data is nested deeper than {DEPTH} levels.")
-    frame.spend(ITEM * len(value))
+    frame.spend(STUDY * len(value))
     items = [bare(item) for item in value]
     joined = ",".join("" if item is None else js_text(item, frame, depth + 1) for item in items)
     frame.spend(len(joined))
