@@ -143,8 +143,8 @@ class ConnectionManager:
         Raises NotFoundError for an unknown server, WireError when it cannot be reached in time.
         """
         link = self._link(self._server(server), context)
-        if link.seen != link.connection.sessions:
-            link.manifests.expire()
+        if link.connection.live is None or link.seen != link.connection.sessions:
+            link.manifests.expire()  # the list is that of a server which has ended
         deadline = self._deadline(timeout, context)
         listed = link.manifests.manifest(fresh=fresh)
         return await self._by(deadline, listed, ToolUri.mcp(server, ""), "while its tools were being listed")
