@@ -162,6 +162,16 @@ class TestSleep:
         task = await started(sleep(world.clock, seconds))
         assert task.done()
 
+    @pytest.mark.parametrize("order", ["waking first", "cancellation first"])
+    async def test_a_cancellation_wins_over_a_waking_in_the_same_turn(self, order: str) -> None:
+        clock = _Held()
+        task = await started(sleep(clock, 1))
+        together: list[Callable[[], object]] = [*clock.callbacks, task.cancel]
+        for act in together if order == "waking first" else reversed(together):
+            act()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
     async def test_a_cancelled_sleep_leaves_no_timer(self) -> None:
         clock = FakeClock()
         task = await started(sleep(clock, 5))

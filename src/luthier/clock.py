@@ -153,12 +153,17 @@ class Deadline:
     async def __aenter__(self) -> Self:
         if self._task is not None:
             raise RuntimeError("a Deadline can be entered once")
-        self._task = asyncio.current_task()
-        if self._task is None:
+        task = self._task = asyncio.current_task()
+        if task is None:
             raise RuntimeError("a Deadline works inside a task only")
-        self._cancelling = self._task.cancelling()
+        self._cancelling = task.cancelling()
+
+        def expire() -> None:
+            self.expired = True
+            task.cancel()
+
         if self._seconds is not None:
-            self._timer = self._clock.call_later(self._seconds, self._expire)
+            self._timer = self._clock.call_later(self._seconds, expire)
         return self
 
     async def __aexit__(
@@ -169,8 +174,3 @@ class Deadline:
         ours = self.expired and self._task is not None and self._task.uncancel() <= self._cancelling
         if ours and kind is not None and issubclass(kind, asyncio.CancelledError):
             raise TimeoutError from error
-
-    def _expire(self) -> None:
-        self.expired = True
-        if self._task is not None:
-            self._task.cancel()

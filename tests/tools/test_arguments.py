@@ -31,6 +31,8 @@ class TestNulls:
             {"type": ["integer", "string"]},
             {"enum": ["x", 1]},
             {"const": 1},
+            {"const": True},
+            {"enum": [[], {}, False]},
             {"anyOf": [{"type": "string"}, {"type": "integer"}]},
             {"oneOf": [{"type": "string"}, {"enum": [1]}]},
             {"allOf": [{"type": ["string", "null"]}, {"type": "string"}]},

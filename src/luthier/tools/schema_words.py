@@ -90,6 +90,7 @@ def _forms(
     schema: JsonObject,
 ) -> Iterator[SchemaFault]:
     """Forms that want another type altogether are passed over; what is left explains itself."""
+    context = [errors for errors in context if errors]
     likely = [errors for errors in context if not any(_is_type_error(inner, path) for inner in errors)]
     likely = [
         errors for errors in likely if not any(_is_tag_error(inner, path) for inner in errors)
@@ -125,8 +126,6 @@ def _wanted_types(context: list[list[ValidationError]]) -> set[str]:
 
 
 def _first(errors: list[ValidationError], depth: int, value: Any) -> str:
-    if not errors:
-        return "one that forbids it"
     error = errors[0]
     inner = pointer(error.instance_path[depth:])
     words = _words(error.kind, _at(value, error.instance_path))
