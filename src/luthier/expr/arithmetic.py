@@ -12,6 +12,8 @@ from luthier.expr.numbers import Number, canonical, double, read_number
 from luthier.expr.values import add as add_values
 from luthier.expr.values import bare, is_number, kind, to_number, truthy
 
+_HALF = 0.5
+
 
 def add(left: Any, right: Any, frame: Frame) -> Any:
     result = add_values(left, right, frame)
@@ -64,7 +66,7 @@ def nearest(_frame: Frame, value: Number) -> Number | None:
     if not isinstance(value, float):
         return value
     below = math.floor(value)
-    return canonical(below + 1 if value - below >= 0.5 else below)  # noqa: PLR2004  (a half)
+    return canonical(below + 1 if value - below >= _HALF else below)
 
 
 def total(frame: Frame, value: list[Any]) -> Number | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from luthier.expr.budget import Frame
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NOON = 12
 _CODE = re.compile(r"%(.?)", re.DOTALL)
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
@@ -35,7 +36,7 @@ _CODES: dict[str, Callable[[datetime], str]] = {
     "j": lambda at: f"{at.timetuple().tm_yday:03}",
     "H": lambda at: f"{at.hour:02}",
     "I": lambda at: f"{(at.hour + 11) % 12 + 1:02}",
-    "p": lambda at: "AM" if at.hour < 12 else "PM",  # noqa: PLR2004  (noon)
+    "p": lambda at: "AM" if at.hour < _NOON else "PM",
     "M": lambda at: f"{at.minute:02}",
     "S": lambda at: f"{at.second:02}",
     "f": lambda at: f"{at.microsecond:06}",

@@ -17,6 +17,7 @@ _LEFT_OUT = re.compile(
     r"""
     '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*"
     | (?P<quote> ['"])
+    | \A\s*(?P<reference> env|secret|keyring|file)(?=:)
     | (?P<arrow> =>)
     | (?P<template> `)
     | (?P<spread> \.\.\.)
@@ -38,6 +39,10 @@ _LEFT_OUT = re.compile(
 _NO_LOOPS = "Use map(list, 'path') or where(list, 'path', value), or a `code` step."
 _REASONS = {
     "quote": ("This quote is not closed.", ""),
+    "reference": (
+        "References of luthier.yaml are not expressions.",
+        "Write env.NAME, and list the name under `expose_env` in luthier.yaml.",
+    ),
     "arrow": ("Arrow functions are not part of the language.", _NO_LOOPS),
     "function": ("Functions cannot be written here.", _NO_LOOPS),
     "template": ("Template literals are not part of the language.", "Quoted text may hold ${…} as well."),
@@ -70,7 +75,7 @@ _SHOWN = {
     "COLON": "`:`",
     "COMMA": "`,`",
     "SIGN": "an operator",
-    "$END": "the end",
+    "$END": "an operator or the end",
 }
 _NUMERAL = re.compile(r"\.?[0-9][\w.]*")
 
@@ -100,5 +105,7 @@ def _wanted(expected: Iterable[str]) -> str:
     names = set(expected)
     if names >= _VALUES:
         return "a value"
+    if "$END" in names:
+        names.discard("SIGN")  # it is named with the end, where the parser may no longer expect it
     *most, last = dict.fromkeys(text for name, text in _SHOWN.items() if name in names)
     return f"{', '.join(most)} or {last}" if most else last

@@ -27,6 +27,7 @@ SPACE = (
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _PREFIXED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)", re.ASCII)
 _INFINITY = re.compile(r"[+-]?Infinity")
+_SMALL, _LARGE = -7, 21  # the exponents from which JavaScript writes them
 _LONGEST = 1000  # a longer numeral is no number that anybody wrote
 
 
@@ -80,8 +81,8 @@ def number_text(number: Number) -> str:
     sign = "-" if mantissa.startswith("-") else ""
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = whole + fraction
-    if 0 <= exponent < 21:  # noqa: PLR2004  (the two bounds where JavaScript turns to exponents)
+    if 0 <= exponent < _LARGE:
         return sign + digits.ljust(exponent + 1, "0")
-    if -7 < exponent < 0:  # noqa: PLR2004
+    if _SMALL < exponent < 0:
         return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
     return f"{mantissa.removesuffix('.0')}e{'+' if exponent > 0 else '-'}{abs(exponent)}"

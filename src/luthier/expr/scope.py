@@ -18,6 +18,9 @@ class Limits(msgspec.Struct, frozen=True):
     work: int = 64 * 1024 * 1024
 
 
+USUAL = Limits()
+
+
 class Scope:
     """Names and their labelled values. `values` is looked into, never copied, so it may be a live view.
 
@@ -31,7 +34,7 @@ class Scope:
         values: Mapping[str, Labelled[Any]],
         *,
         now: float,
-        limits: Limits = Limits(),  # noqa: B008  (frozen)
+        limits: Limits = USUAL,
     ) -> None:
         self.values = values
         self.now = now
