@@ -85,7 +85,7 @@ def explain(source: str, error: UnexpectedCharacters | UnexpectedToken) -> Expre
     for found in _LEFT_OUT.finditer(source):
         if found.lastgroup:
             message, hint = _REASONS[found.lastgroup]
-            return ExpressionError(message, offset=found.start(), hint=hint)
+            return ExpressionError(message, offset=found.start(found.lastgroup), hint=hint)
     at = cast("int", error.pos_in_stream)
     expected: Iterable[str]
     if isinstance(error, UnexpectedCharacters):
