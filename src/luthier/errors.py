@@ -19,6 +19,7 @@ They become exceptions (`MCPToolError`, `Refused`) only at the faces that Python
     ├── StepError              an operation failed for a reason of its own
     └── WireError              the way to a server and back
         ├── ConnectError       no session: spawn, handshake, negotiation
+        │   └── LoginNeededError  a person must log in: `luthier servers login ID`
         ├── CallTimeoutError   no answer within the deadline
         ├── ConnectionLostError the connection ended under a call
         ├── ProtocolError      the peer broke the protocol, or answered with a JSON-RPC error
@@ -228,7 +229,7 @@ class StepError(LuthierError):
 
 
 class WireError(LuthierError):
-    """The way to a server and back. `phase` is one of spawn, handshake, list, call, close."""
+    """The way to a server and back. `phase` is one of spawn, login, handshake, list, call, close."""
 
     def __init__(
         self,
@@ -276,6 +277,14 @@ class ConnectError(WireError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"exit_status": self.exit_status, "stderr_tail": self.stderr_tail}
+
+
+class LoginNeededError(ConnectError):
+    """Nothing but a person's login gets any further; `server` names the entry to log in to."""
+
+    def __init__(self, message: str, *, server: str) -> None:
+        hint = f"Run: luthier servers login {server}"
+        super().__init__(message, server=server, phase="login", retryable=False, hint=hint)
 
 
 class CallTimeoutError(WireError):

@@ -2,5 +2,6 @@
 
 from luthier.secrets.dotenv import parse_env
 from luthier.secrets.references import Reference, expand, find, unresolved
+from luthier.secrets.secret import Secret
 
-__all__ = ["Reference", "expand", "find", "parse_env", "unresolved"]
+__all__ = ["Reference", "Secret", "expand", "find", "parse_env", "unresolved"]
