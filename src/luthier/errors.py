@@ -23,6 +23,7 @@ They become exceptions (`MCPToolError`, `Refused`) only at the faces that Python
         ├── CallTimeoutError   no answer within the deadline
         ├── ConnectionLostError the connection ended under a call
         ├── ProtocolError      the peer broke the protocol, or answered with a JSON-RPC error
+        ├── HttpError          the peer answered with an HTTP status that is no success
         └── MessageTooLargeError  a message exceeds max_message_bytes
 
 `kind` is the word that a step's `error.kind` shows: connect, timeout, unknown, arguments, denied, approval,
@@ -31,7 +32,7 @@ protocol, code, condition, model or dependency; `cancelled` where a step or run 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -267,16 +268,19 @@ class ConnectError(WireError):
         phase: str = "handshake",
         exit_status: int | None = None,
         stderr_tail: str = "",
+        http: HttpError | None = None,
         retryable: bool = True,
         hint: str = "",
     ) -> None:
         super().__init__(message, server=server, phase=phase, hint=hint)
         self.exit_status = exit_status
         self.stderr_tail = stderr_tail
+        self.http = http  # the answer that refused the session; its status 401 asks for a login
         self.retryable = retryable  # False: a fault of configuration, which no second try heals
 
     def facts(self) -> dict[str, Any]:
-        return super().facts() | {"exit_status": self.exit_status, "stderr_tail": self.stderr_tail}
+        facts = super().facts() | {"exit_status": self.exit_status, "stderr_tail": self.stderr_tail}
+        return facts if self.http is None else self.http.facts() | facts
 
 
 class LoginNeededError(ConnectError):
@@ -339,6 +343,48 @@ class ProtocolError(WireError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"code": self.code}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """An HTTP answer as facts. `excerpt` is up to 2 KiB of its body: a stranger's text, shown as data."""
+
+    status: int
+    retry_after: float | None = None  # seconds
+    www_authenticate: str = ""
+    request_id: str = ""  # what the server calls this request in its own logs
+    excerpt: str = ""
+
+
+class HttpError(WireError):
+    """The peer answered with an HTTP status that is no success."""
+
+    kind = "protocol"
+
+    def __init__(
+        self,
+        message: str,
+        answer: HttpAnswer,
+        *,
+        server: str = "",
+        tool: str = "",
+        phase: str = "call",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, server=server, tool=tool, phase=phase, sent=True, hint=hint)
+        self.answer = answer
+
+    @property
+    def status(self) -> int:
+        return self.answer.status
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the server asks us to wait."""
+        return self.answer.retry_after
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | asdict(self.answer)
 
 
 class MessageTooLargeError(WireError):

@@ -1,0 +1,260 @@
+"""The one HTTP client of a manager: pooled, bounded while it reads, and never sent elsewhere by a server.
+
+It makes requests to the servers that it is given and hands back answers whose bodies are counted as they come,
+after unpacking. It follows no redirect to another origin, keeps no cookies, and retries nothing but a request
+that its authorizer wants asked again with fresh credentials.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from luthier._version import __version__
+from luthier.errors import WireError
+from luthier.wire.http import facts
+from luthier.wire.http.authorizer import OutgoingHttp
+from luthier.wire.http.inflate import ACCEPTED, Inflater, unpacker
+from luthier.wire.http.proxies import proxy_for
+from luthier.wire.http.target import origin, redirected
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    import aiohttp
+    from yarl import URL
+
+    from luthier.wire.http.facts import Asked
+    from luthier.wire.http.target import HttpTarget, TlsFiles
+
+PER_ORIGIN = 128
+"""Connections to one origin at most; more requests wait for one to become free."""
+
+KEEP_ALIVE = 4.0
+"""Seconds that an idle connection is kept: less than the 5 s after which common servers close theirs, so that
+a request is not lost on a connection that the server is just closing."""
+
+REDIRECTS = 5
+
+RENEWALS = 2
+"""Times that a request is sent again with other credentials: after a login it may still lack a scope."""
+
+HEADER_BYTES = 16 * 1024
+_ADDRESSES_KEPT = 1024
+_READ_AHEAD = 256 * 1024
+
+
+class HttpClient:
+    """Lives in one event loop. `environ` says which proxies there are; None: the process's own."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None, *, per_origin: int = PER_ORIGIN) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._per_origin = per_origin
+        self._sessions: dict[tuple[TlsFiles, bool], aiohttp.ClientSession] = {}
+        self._addresses: dict[str, URL] = {}
+        self._proxies: dict[tuple[str, str, int], str | None] = {}
+        self._closed = False
+
+    async def open(
+        self, target: HttpTarget, asked: Asked, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
+        """Send a request and return when its response begins. Raises WireErrors only.
+
+        Credentials of the target are added to the headers. The caller ends the answer: reads it, or drops it.
+        """
+        sent: dict[str, str] = {}
+        answer = await self._sent(target, asked, method, url, headers, body, sent)
+        for _ in range(RENEWALS):
+            if target.authorizer is None or answer.status not in (401, 403):
+                return answer
+            try:
+                again = await target.authorizer.challenged(answer.status, answer.headers, sent)
+            except BaseException:
+                answer.drop()
+                raise
+            if not again:
+                return answer
+            answer.drop()
+            sent = {}
+            answer = await self._sent(target, asked, method, url, headers, body, sent)
+        return answer
+
+    async def close(self) -> None:
+        """Close all connections. Answers that are still open end in an error."""
+        self._closed = True
+        sessions, self._sessions = list(self._sessions.values()), {}
+        for session in sessions:
+            await session.close()
+
+    async def _sent(
+        self,
+        target: HttpTarget,
+        asked: Asked,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        sent: dict[str, str],
+    ) -> Answer:
+        """One request and the redirects that may be followed. `sent` is filled with the credentials used."""
+        for _ in range(REDIRECTS):
+            if target.authorizer is not None:
+                sent.update(await target.authorizer.headers(OutgoingHttp(method, url, body)))
+            answer = await self._one(target, asked, method, url, {**headers, **sent}, body)
+            if answer.status not in (301, 302, 303, 307, 308):
+                return answer
+            location = answer.headers.get("Location", "")
+            answer.drop()
+            onward = redirected(method, answer.status, url, location) if location else None
+            if onward is None:
+                why = "is not followed: only the same origin is, with method and body"
+                raise facts.redirect_error(target, asked, answer.status, url, location, why=why)
+            url = onward
+        raise facts.redirect_error(target, asked, answer.status, url, location, why="goes on without end")
+
+    async def _one(
+        self, target: HttpTarget, asked: Asked, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
+        try:
+            session = self._sessions.get((target.tls, target.allow_private)) or self._session(target)
+            response = await session.request(
+                method,
+                self._addresses.get(url) or self._address(url),
+                data=body or None,
+                headers=headers,
+                allow_redirects=False,
+                proxy=target.proxy or self._proxy(url),
+            )
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            raise facts.from_aiohttp(target, asked, error) from error
+        return Answer(target, asked, response)
+
+    def _address(self, url: str) -> URL:
+        from yarl import URL
+
+        if len(self._addresses) >= _ADDRESSES_KEPT:
+            self._addresses.clear()
+        origin(url)
+        address = self._addresses[url] = URL(url, encoded=True)
+        return address
+
+    def _proxy(self, url: str) -> str | None:
+        key = origin(url)
+        if key not in self._proxies:
+            self._proxies[key] = proxy_for(url, self._environ)
+        return self._proxies[key]
+
+    def _session(self, target: HttpTarget) -> aiohttp.ClientSession:
+        import aiohttp
+
+        if self._closed:
+            raise ValueError("the client is closed")
+        session = self._sessions[target.tls, target.allow_private] = aiohttp.ClientSession(
+            connector=self._connector(target),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": f"luthier/{__version__}", "Accept-Encoding": ACCEPTED},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=target.timeout),
+            auto_decompress=False,
+            read_bufsize=_READ_AHEAD,
+            max_line_size=HEADER_BYTES,
+            max_field_size=HEADER_BYTES,
+        )
+        return session
+
+    def _connector(self, target: HttpTarget) -> aiohttp.TCPConnector:
+        from luthier.wire.http.connector import connector
+
+        return connector(target.tls, allow_private=target.allow_private, per_origin=self._per_origin)
+
+
+class Answer:
+    """A response that has begun: its body is still on the way, and must be read to its end or dropped."""
+
+    __slots__ = ("_asked", "_inflater", "_response", "_target", "headers", "status")
+
+    def __init__(self, target: HttpTarget, asked: Asked, response: aiohttp.ClientResponse) -> None:
+        self._target = target
+        self._asked = asked
+        self._response = response
+        self._inflater: Inflater | None = None
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        encoding = self.headers.get("Content-Encoding")
+        if encoding is not None:
+            try:
+                self._inflater = unpacker(encoding)
+            except ValueError as error:
+                self.drop()
+                raise facts.unreadable(target, asked, str(error)) from None
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def kind(self) -> str:
+        """The media type, without parameters, in lower case."""
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+    def drop(self) -> None:
+        """End it here, unread."""
+        self._response.close()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes, unpacked. Raises WireErrors. Dropped when it is not read to its end."""
+        content, inflater = self._response.content, self._inflater
+        try:
+            while chunk := await content.readany():
+                if inflater is None:
+                    yield chunk
+                else:
+                    for piece in inflater.feed(chunk):
+                        yield piece
+            if inflater is not None and not inflater.complete:
+                raise facts.cut_off(self._target, self._asked, "ended before it was complete")  # noqa: TRY301
+        except WireError:
+            self.drop()
+            raise
+        except ValueError as error:
+            self.drop()
+            raise facts.unreadable(self._target, self._asked, f"it does not unpack: {error}") from None
+        except Exception as error:
+            self.drop()
+            raise facts.from_aiohttp(self._target, self._asked, error) from error
+        except BaseException:
+            self.drop()
+            raise
+
+    async def read(self) -> bytes:
+        """The whole body, as far as it is not larger than a message may be. Raises WireErrors."""
+        pieces: list[bytes] = []
+        size = 0
+        async for chunk in self.chunks():
+            size += len(chunk)
+            if size > self._target.max_message_bytes:
+                self.drop()
+                raise facts.too_large(self._target, self._asked)
+            pieces.append(chunk)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def beginning(self, limit: int = 4 * facts.EXCERPT) -> bytes:
+        """The first bytes of a body that says why; what cannot be read is left out."""
+        begun = bytearray()
+        try:
+            async for chunk in self.chunks():
+                begun += chunk
+                if len(begun) >= limit:
+                    break
+        except WireError:
+            pass
+        self.drop()
+        return bytes(begun[:limit])
+
+    async def error(self) -> WireError:
+        """What this answer means, being no success."""
+        body = await self.beginning()
+        reason = self._response.reason or ""
+        return facts.status_error(self._target, self._asked, self.status, reason, self.headers, body)

@@ -1,0 +1,103 @@
+"""Where a server is reached by HTTP, and how its addresses are read, joined and compared."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+
+import msgspec
+
+from luthier.wire.http.authorizer import Authorizer
+
+MAX_MESSAGE = 10 * 1024 * 1024
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Files for TLS: `ca` is trusted besides the system's; `verify` False accepts any certificate."""
+
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+    verify: bool = True
+
+
+class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """One server by URL, its references expanded.
+
+    `proxy` None: as the environment says. `timeout` is seconds to connect. `allow_private` False: names and
+    addresses that are loopback or private are not connected to.
+    """
+
+    server: str
+    url: str
+    headers: dict[str, str] = {}
+    tls: TlsFiles = TlsFiles()
+    proxy: str | None = None
+    authorizer: Authorizer | None = None
+    max_message_bytes: int = MAX_MESSAGE
+    timeout: float = 30.0
+    allow_private: bool = True
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port. Raises ValueError for what is no web address."""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(f"not a web address: {url}")
+    port = parts.port
+    return parts.scheme, parts.hostname.rstrip("."), _PORTS[parts.scheme] if port is None else port
+
+
+def same_origin(one: str, other: str) -> bool:
+    try:
+        return origin(one) == origin(other)
+    except ValueError:
+        return False
+
+
+def shown(url: str) -> str:
+    """An address for messages: without user, password, query and fragment, which may hold secrets."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return "an address that cannot be read"
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def below(url: str, *segments: str) -> str:
+    """The address of something below this one: `{url}/tools/{name}`. A query stays at the end."""
+    parts = urlsplit(url)
+    path = "/".join((parts.path.removesuffix("/"), *(quote(segment, safe="") for segment in segments)))
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def endpoints(stream: str, named: str) -> tuple[str, ...]:
+    """Where an `endpoint` event may point, the likeliest first: as a link on the stream's own address and,
+    behind a proxy that hides a prefix from the server, below that prefix. Never another origin: then empty.
+    """
+    try:
+        target = urljoin(stream, named.strip())
+        if not same_origin(stream, target):
+            return ()
+        parts = urlsplit(named.strip())
+    except ValueError:
+        return ()
+    prefix = urlsplit(stream).path.rpartition("/")[0]
+    kept = [target]
+    if prefix and parts.path.startswith("/") and not parts.path.startswith(f"{prefix}/"):
+        whole = urlsplit(target)
+        kept.append(urlunsplit((whole.scheme, whole.netloc, prefix + whole.path, whole.query, "")))
+    return tuple(kept)
+
+
+def redirected(method: str, status: int, url: str, location: str) -> str | None:
+    """Where to go on with the same method and body, or None where that would be wrong."""
+    if status not in (307, 308) and not (method == "GET" and status in (301, 302, 303)):
+        return None
+    try:
+        target = urljoin(url, location)
+    except ValueError:
+        return None
+    return target if same_origin(url, target) else None
