@@ -2,7 +2,7 @@
 
 from luthier.wire.http.authorizer import Authorizer, OutgoingHttp
 from luthier.wire.http.client import HttpClient
-from luthier.wire.http.ladder import Kind, Remote, http_transport, open_remote
+from luthier.wire.http.ladder import Kind, Remembered, Remote, http_transport, open_remote
 from luthier.wire.http.target import HttpTarget, TlsFiles
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "HttpTarget",
     "Kind",
     "OutgoingHttp",
+    "Remembered",
     "Remote",
     "TlsFiles",
     "http_transport",

@@ -25,6 +25,4 @@ class Authorizer(Protocol):
         """The headers to add to this request. May wait for a token."""
 
     async def challenged(self, status: int, headers: Mapping[str, str], sent: Mapping[str, str]) -> bool:
-        """The server answered 401 or 403 with these headers to what `headers()` had given for that request:
-        whether it is worth asking once more. Of many requests refused together one renews, for all.
-        """
+        """The server answered 401 or 403 with these headers: is it worth asking once more?"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import email.utils
 import re
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import msgspec
 from luthier.errors import (
     ConnectError,
     ConnectionLostError,
+    HttpAnswer,
     HttpError,
     MessageTooLargeError,
     ProtocolError,
@@ -83,14 +84,16 @@ def status_error(
     name = f" {one_line(reason, 60)}" if reason else ""
     return HttpError(
         f"Server {target.server!r} answered HTTP {status}{name}{place}{f': {said}' if said else ''}",
-        status=status,
+        HttpAnswer(
+            status,
+            retry_after=retry_after(headers.get("Retry-After", "")),
+            www_authenticate=one_line(headers.get("WWW-Authenticate", ""), 1024),
+            request_id=next((one_line(headers[name], 128) for name in _IDS if name in headers), ""),
+            excerpt=body[:EXCERPT].decode(errors="replace"),
+        ),
         server=target.server,
         tool=asked.tool,
         phase=asked.phase,
-        retry_after=retry_after(headers.get("Retry-After", "")),
-        www_authenticate=one_line(headers.get("WWW-Authenticate", ""), 1024),
-        request_id=next((one_line(headers[name], 128) for name in _IDS if name in headers), ""),
-        excerpt=body[:EXCERPT].decode(errors="replace"),
         hint=_HINTS.get(status, "").format(server=target.server),
     )
 
@@ -100,7 +103,7 @@ def redirect_error(
 ) -> HttpError:
     return HttpError(
         f"Server {target.server!r} redirects {shown(url)} to {shown(location)}, which {why}",
-        status=status,
+        HttpAnswer(status),
         server=target.server,
         tool=asked.tool,
         phase=asked.phase,
@@ -117,9 +120,9 @@ def retry_after(text: str) -> float | None:
         when = email.utils.parsedate_to_datetime(text)
     except ValueError:
         return None
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     if when.tzinfo is None:
-        when = when.replace(tzinfo=datetime.UTC)
+        when = when.replace(tzinfo=dt.UTC)
     return min(max(0.0, (when - now).total_seconds()), _LONGEST_WAIT)
 
 

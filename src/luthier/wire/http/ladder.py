@@ -1,4 +1,4 @@
-"""Which way a URL is spoken to: as it was said or learned, else modern, 2025, SSE, REST, one after another."""
+"""Which way a URL is spoken to: as was said or learned, else modern, 2025, SSE, REST, one after another."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from luthier.wire.transport import Transport
 
 Kind = Literal["http", "sse", "rest"]
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """What a server answered to before."""
+
+    kind: Kind
+    version: str
 
 
 class Remote(msgspec.Struct, frozen=True):
@@ -46,13 +53,12 @@ async def open_remote(
     clock: Clock,
     timeout: float,
     pinned: str | None = None,
-    remembered: str | None = None,
-    remembered_kind: Kind | None = None,
+    remembered: Remembered | None = None,
     handlers: Handlers | None = None,
 ) -> Remote:
     """A session within `timeout` seconds, or one ConnectError.
 
     `transport` says how the server is spoken to; `auto` finds it out, beginning with what is remembered.
-    `pinned` and `remembered` are revisions, as for `open_session`.
+    `pinned` is a revision that the operator insists on.
     """
     raise NotImplementedError

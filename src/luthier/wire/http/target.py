@@ -74,8 +74,10 @@ def below(url: str, *segments: str) -> str:
 
 
 def endpoints(stream: str, named: str) -> tuple[str, ...]:
-    """Where an `endpoint` event may point, the likeliest first: as a link on the stream's own address and,
-    behind a proxy that hides a prefix from the server, below that prefix. Never another origin: then empty.
+    """Where an `endpoint` event may point, the likeliest first; empty where it names another origin.
+
+    It is a link on the stream's own address; behind a proxy that hides a prefix from the server, it means
+    something below that prefix.
     """
     try:
         target = urljoin(stream, named.strip())
