@@ -117,3 +117,10 @@ def test_a_scope_may_be_extended_without_being_changed() -> None:
 
 def test_a_compiled_value_shows_what_was_written() -> None:
     assert repr(compile_value(["${a.n}"])) == "Compiled(['${a.n}'])"
+
+
+@pytest.mark.parametrize("value", [{"a": "\\${x}"}, ["\\{{x}}", {"b": "\\${y}"}], "\\${x}"])
+def test_an_escape_is_undone_also_where_nothing_is_an_expression(value: Any) -> None:
+    compiled = compile_value(value)
+    assert compiled.is_constant
+    assert "\\" not in str(compiled.evaluate(Scope({}, now=0.0)).value)

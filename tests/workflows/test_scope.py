@@ -9,7 +9,7 @@ from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Labelled
 from luthier.workflows.machine import State
 from luthier.workflows.plan import arrange
 from luthier.workflows.run import status_of
-from luthier.workflows.scope import RunScope, fixed_names
+from luthier.workflows.scope import RunScope, fixed_names, label_named
 from tests.workflows.playing import Table, node, ok, table
 
 
@@ -68,8 +68,8 @@ def test_the_label_of_what_cannot_be_evaluated_is_that_of_all_it_names() -> None
     run = table(node("a"))
     run.run("a", ok(7, UNTRUSTED))
     view = scope(run)
-    assert view.label_of(compile_value("${input.x} ${a.output}")) == UNTRUSTED
-    assert view.label_of(compile_value("${input.x} ${nobody}")) == TRUSTED
+    assert label_named(compile_value("${input.x} ${a.output}"), view) == UNTRUSTED
+    assert label_named(compile_value("${input.x} ${nobody}"), view) == TRUSTED
 
 
 def test_a_status_before_the_run_began_is_empty() -> None:

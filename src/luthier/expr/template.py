@@ -122,7 +122,8 @@ def _compile(value: Any, expressions: list[Expression], depth: int) -> Run:
             items = [_compile(item, expressions, depth + 1) for item in value]
             if len(expressions) > before:
                 return lambda frame: merge([run(_paid(frame)) for run in items])
-    return lambda _: Labelled(_fresh(value))
+    constant = _unescaped(value)
+    return lambda _: Labelled(_fresh(constant))
 
 
 def _compile_string(text: str, expressions: list[Expression]) -> Run:
@@ -190,6 +191,19 @@ def _placed(work: Run, text: str, start: int) -> Run:
 def _paid(frame: Frame) -> Frame:
     frame.spend(ITEM)
     return frame
+
+
+def _unescaped(value: Any) -> Any:
+    """A value without expressions as it is meant, the escapes in its strings undone."""
+    match value:
+        case str():
+            return "".join(segment.content for segment in segments(value))
+        case dict():
+            return {key: _unescaped(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_unescaped(item) for item in value]
+        case _:
+            return value
 
 
 def _fresh(value: Any) -> Any:

@@ -48,7 +48,7 @@ from luthier.workflows.record import (
 )
 from luthier.workflows.retries import Outcome
 from luthier.workflows.run import Run, status_of
-from luthier.workflows.scope import RunScope, fixed_names
+from luthier.workflows.scope import RunScope, fixed_names, label_named
 
 if TYPE_CHECKING:
     from luthier.clock import Timer
@@ -190,7 +190,7 @@ class Driver:
                 found = NULL
             return Labelled(delivered(found.value), found.label, found.parts), None
         except (LuthierError, RecursionError) as error:
-            label = self._view.label_of(outputs) if outputs is not None else TRUSTED
+            label = label_named(outputs, self._view) if outputs is not None else TRUSTED
             return Labelled(None, label), failure_of(error)
 
     def _result(self, ended: RunEnded) -> Run:
@@ -280,7 +280,7 @@ class Driver:
                 hint = "Compare it with something, or write !! before it."
                 raise StepError("condition", message, hint=hint)
         except (LuthierError, RecursionError) as error:
-            outcome = Outcome(error=failure_of(error), label=self._view.label_of(condition))
+            outcome = Outcome(error=failure_of(error), label=label_named(condition, self._view))
             self._settle(key, 0, outcome)
         else:
             self._append(BranchTaken(taken=value is True, label=label), key)

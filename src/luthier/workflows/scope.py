@@ -41,9 +41,11 @@ class RunScope(Mapping[str, Labelled[Any]]):
     def __len__(self) -> int:
         return len(self._fixed) + len(self._state.nodes)
 
-    def label_of(self, compiled: Compiled) -> Label:
-        """The join of all that an expression names: the label of the fact that it could not be evaluated."""
-        return join(self[name].whole for name in {one.root for one in compiled.references} if name in self)
+
+def label_named(compiled: Compiled, names: Mapping[str, Labelled[Any]]) -> Label:
+    """The join of all that an expression names: the label of the fact that it could not be evaluated."""
+    roots = {one.root for one in compiled.references}
+    return join(names[name].whole for name in roots if name in names)
 
 
 def fixed_names(

@@ -90,7 +90,7 @@ class TestMerge:
         assert await run_config("{merge: '${input.items}'}", {"items": items}) == output
 
     async def test_what_comes_from_each_keeps_its_label(self) -> None:
-        given = Labelled({"x": {"a": 1}, "y": {"b": 2}}, parts={"/y": UNTRUSTED})
+        given = Labelled({"x": {"a": 1}, "y": {"b": 2}}, parts={"/y/b": UNTRUSTED})
         text = """
         ensemble: t
         agents:
@@ -315,4 +315,12 @@ def test_labels_are_not_lost_by_a_null_that_was_left_out() -> None:
     label = Label(UNTRUSTED.integrity)
     out = merged(Labelled([None, {"a": 1}], parts={"/0": label}))
     assert out.whole == label
-    assert out.at("/a") == TRUSTED
+
+
+@pytest.mark.parametrize("items", [[[1, 2], [3]], [{"a": 1}, {"b": 2}]])
+def test_where_an_item_stands_tells_of_the_containers_beside_it(items: list[Any]) -> None:
+    from luthier.workflows.operations.transform import merged
+
+    out = merged(Labelled(items, parts={"/0": UNTRUSTED}))
+    assert out.label == UNTRUSTED
+    assert all(out.at(pointer) == UNTRUSTED for pointer in ("/2", "/b", "/none"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from luthier.errors import LuthierError, Refused, StepError, kind_of
+from luthier.errors import ExpressionError, LuthierError, Refused, StepError, kind_of
 from luthier.workflows.operations.texts import a_kind
 from luthier.workflows.record import Failure
 from luthier.workflows.retries import Outcome
+from luthier.workflows.scope import label_named
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -57,8 +58,15 @@ class Attempt:
         self.notes: list[str] = []
 
     def evaluate(self, compiled: Compiled) -> Labelled[Any]:
-        """The value of an expression of the step, which the attempt has then seen."""
-        value = compiled.evaluate(self.scope)
+        """The value of an expression of the step, which the attempt has then seen.
+
+        Where there is none, that is a fact about all that the expression names.
+        """
+        try:
+            value = compiled.evaluate(self.scope)
+        except ExpressionError:
+            self.label = self.label.join(label_named(compiled, self.scope.values))
+            raise
         self.label = self.label.join(value.whole)
         return value
 

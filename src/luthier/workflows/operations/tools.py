@@ -13,6 +13,7 @@ import msgspec
 from luthier.errors import (
     ConnectError,
     LuthierError,
+    NotFoundError,
     StepError,
     UnresolvedReferenceError,
     WireError,
@@ -49,15 +50,16 @@ async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
         answer = await _settled(attempt, call)
     except WireError as error:
         return _fault(attempt, error, attempt.label.join(_origin(entry, uri)))
+    except NotFoundError as error:
+        return attempt.failed(error, label=attempt.label.join(_origin(entry, uri)))
     except UnresolvedReferenceError as error:
         return attempt.failed(error, hopeless=True)
     if isinstance(answer, Refusal):
-        return _refused(attempt, answer)
+        return _refused(attempt, answer, _origin(entry, uri))
     if answer.reply.input_required is not None:
         message = f"{uri} asks for more input before it answers, which a step cannot give"
-        return attempt.failed(
-            StepError("protocol", message, facts={"input_required": answer.reply.input_required})
-        )
+        unmet = StepError("protocol", message, facts={"input_required": answer.reply.input_required})
+        return attempt.failed(unmet, label=attempt.label.join(answer.label))
     return Outcome(output=Labelled(answer.envelope, answer.label), label=answer.label)
 
 
@@ -129,7 +131,7 @@ def _fault(attempt: Attempt, error: WireError, label: Label) -> Outcome:
 
 
 def _origin(entry: ServerEntry | None, uri: ToolUri) -> Label:
-    """The label of what a server says when it fails."""
+    """The label of what a server says when it fails, and of its own words in what we say of it."""
     label = UNTRUSTED if entry is None else entry.trust
     return label.join(Label(sources=frozenset({Source(uri.server, uri.name)})))
 
@@ -139,7 +141,9 @@ def _status(error: WireError) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _refused(attempt: Attempt, refusal: Refusal) -> Outcome:
+def _refused(attempt: Attempt, refusal: Refusal, origin: Label) -> Outcome:
+    # What is wrong with arguments is said in the words of the server's schema.
+    label = attempt.label.join(origin) if refusal.kind == "arguments" else attempt.label
     facts = {"tool": str(refusal.uri)}
     error = Failure(kind=refusal.kind, message=refusal.reason, facts=facts, note=note_of(refusal))
-    return Outcome(error=error, label=attempt.label)
+    return Outcome(error=error, label=label)

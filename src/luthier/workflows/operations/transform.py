@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from luthier.errors import StepError
-from luthier.taint import Labelled, merge
+from luthier.taint import Labelled, join, merge
 from luthier.tools import delivered
 from luthier.workflows.operations.pipeline import reshaped
 from luthier.workflows.operations.texts import a_kind
@@ -33,12 +33,17 @@ def perform(attempt: Attempt, config: TransformConfig) -> Outcome:
 
 
 def merged(given: Labelled[Any]) -> Labelled[Any]:
-    """Lists end to end, or mappings into one where the later wins; null, as of a skipped step, is nothing."""
+    """Lists end to end, or mappings into one where the later wins; null, as of a skipped step, is nothing.
+
+    Where an item stands, and whether it was overridden, tells of the lists and mappings beside it: so what
+    is merged is nowhere better than they are as containers.
+    """
     value = delivered(given.value)
     if not isinstance(value, list):
         raise StepError("code", f"merge takes a list of values, not {a_kind(value)}")
-    items = [given.member(index, item) for index, item in enumerate(value) if item is not None]
-    label = given.whole if len(items) < len(value) else given.label
+    members = [given.member(index, item) for index, item in enumerate(value)]
+    label = join(member.label for member in members).join(given.label)
+    items = [member.joined(label) for member in members if member.value is not None]
     if not items:
         return Labelled(None, label)
     if all(isinstance(item.value, list) for item in items):
