@@ -83,10 +83,12 @@ class Link:
         timeout: float | None = None,
         timeout_max: float | None = None,
         on_progress: OnProgress | None = None,
+        name: str = "",
     ) -> tuple[Raw, tuple[str, ...]]:
         """Send and wait for the result, as raw JSON, and what was odd in it. Raises WireErrors only.
 
-        Without an answer in time, or when the awaiting task is cancelled, the server is told.
+        `name` is what the request is about, where that is not the tool. Without an answer in time, or when
+        the awaiting task is cancelled, the server is told.
         """
         if self._transport.congested:
             timeout = await self._uncongested(method, phase, tool, timeout)
@@ -98,6 +100,7 @@ class Link:
             timeout=timeout,
             timeout_max=timeout_max,
             progress=on_progress is not None,
+            name=name,
         )
         request.on_progress = on_progress
         try:
@@ -117,6 +120,7 @@ class Link:
         timeout: float | None = None,
         timeout_max: float | None = None,
         progress: bool = False,
+        name: str = "",
     ) -> Request:
         """Send a request; its `answer` will be settled exactly once. Raises WireErrors."""
         request = self._pending.add(method, tool, phase, timeout, timeout_max)
@@ -137,7 +141,7 @@ class Link:
                 sent=False,
             ) from error
         self._transport.send(
-            Outgoing(data=data, id=request.id, method=method, name=tool, version=self.version)
+            Outgoing(data=data, id=request.id, method=method, name=name or tool, version=self.version)
         )
         return request
 

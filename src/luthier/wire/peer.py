@@ -17,6 +17,7 @@ MOST_AT_ONCE = 32
 """Requests of one server that are worked on at the same time; more are refused."""
 
 TOOLS_CHANGED = "notifications/tools/list_changed"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _CANCELLED = "notifications/cancelled"
 _INTERNAL_ERROR = -32603
 
@@ -52,6 +53,7 @@ class Peer:
             "roots/list": handlers.roots,
         }
         self._working: dict[Any, asyncio.Task[None]] = {}
+        self.on_acknowledged: Callable[[], None] | None = None  # a subscription stands
         link.on_request = self._asked
         link.on_notification = self._told
 
@@ -88,6 +90,8 @@ class Peer:
                 self._handlers.on_tools_changed()
             except Exception as error:  # noqa: BLE001  (likewise)
                 self._link.noise.tell(f"the listener to tool changes failed: {error!r}")
+        elif method == ACKNOWLEDGED and self.on_acknowledged is not None:
+            self.on_acknowledged()
         elif method == _CANCELLED:
             id = params.get("requestId")
             task = self._working.get(id) if isinstance(id, str | int) else None

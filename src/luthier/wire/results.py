@@ -15,6 +15,15 @@ from luthier.wire.codec import value
 from luthier.wire.repair import UnreadableError
 
 
+class TaskStarted(Exception):
+    """The server made a task of the call. `raw` is the task as it is now, `id` its name."""
+
+    def __init__(self, raw: Raw, id: str) -> None:
+        super().__init__(id)
+        self.raw = raw
+        self.id = id
+
+
 class _Result(msgspec.Struct, rename="camel"):
     """Nothing is promised about the types."""
 
@@ -23,6 +32,7 @@ class _Result(msgspec.Struct, rename="camel"):
     is_error: Any = False
     result_type: Any = UNSET
     meta: Any = msgspec.field(name="_meta", default=None)
+    task_id: Any = UNSET
     tool_result: Any = UNSET  # what servers before 2024-11-05 sent
 
 
@@ -36,12 +46,17 @@ _FALSE = frozenset({"false", "no", "0", ""})
 
 
 def read_reply(raw: Raw, odd: tuple[str, ...], *, server: str, tool: str, modern: bool) -> Reply:
-    """The reply in a raw result; `odd` is what was noted on the way here. Raises ProtocolError."""
+    """The reply in a raw result; `odd` is what was noted on the way here.
+
+    Raises ProtocolError, and TaskStarted where the result is only a handle.
+    """
     try:
         result, more = value(raw, _result)
     except UnreadableError:
         return _not_a_result(raw, odd, server, tool)
     if modern and result.result_type is not UNSET and result.result_type != "complete":
+        if result.result_type == "task" and isinstance(result.task_id, str):
+            raise TaskStarted(raw, result.task_id)
         return _of_another_type(raw, result.result_type, server, tool)
     notes = [*odd, *more]
     structured = result.structured_content

@@ -11,9 +11,11 @@ from luthier.wire.codec import value
 from luthier.wire.definitions import Listing, page_decoder
 from luthier.wire.era import MODERN_VERSIONS
 from luthier.wire.faults import METHOD_NOT_FOUND
+from luthier.wire.listening import Listening
 from luthier.wire.peer import Handlers, Peer
 from luthier.wire.repair import UnreadableError
-from luthier.wire.results import read_reply
+from luthier.wire.results import TaskStarted, read_reply
+from luthier.wire.tasks import TASKS, Following
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +39,7 @@ def request_meta(version: str, handlers: Handlers) -> dict[str, Any]:
     return {
         f"{META}protocolVersion": version,
         f"{META}clientInfo": CLIENT_INFO,
-        f"{META}clientCapabilities": handlers.capabilities,
+        f"{META}clientCapabilities": handlers.capabilities | {"extensions": {TASKS: {}}},
     }
 
 
@@ -60,6 +62,7 @@ class Session:
         self._handlers = handlers
         self._peer = Peer(link, handlers)
         self._meta: dict[str, Any] | None = None
+        self._listening: Listening | None = None
 
     def settle(self, version: str, answer: dict[str, Any]) -> None:
         """From here on this revision is spoken. `answer` is what `initialize` or `server/discover` gave."""
@@ -119,8 +122,10 @@ class Session:
         """One call.
 
         `timeout` is seconds without an answer or, where `timeout_max` bounds the whole, without progress.
-        `meta` goes into the request's `_meta`.
+        `meta` goes into the request's `_meta`. Where the server makes a task of the call, that is followed to
+        its end.
         """
+        began = self._clock.monotonic()
         params: dict[str, Any] = {"name": name, "arguments": arguments}
         own = self._meta
         if meta:
@@ -136,7 +141,20 @@ class Session:
             timeout_max=timeout_max,
             on_progress=on_progress,
         )
-        return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
+        try:
+            return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
+        except TaskStarted as handle:
+            longest = timeout if timeout_max is None else timeout_max
+            following = Following(
+                self._link,
+                self._clock,
+                handle,
+                tool=name,
+                meta=own or {},
+                silence=None if timeout_max is None else timeout,
+                deadline=None if longest is None else began + longest,
+            )
+        return await following.end()
 
     async def ping(self, *, timeout: float) -> None:
         """Return if the server answers at all. A modern server is asked who it is, in place of `ping`."""
@@ -158,20 +176,22 @@ class Session:
     async def close(self) -> None:
         """End the session and its server. Always ends, within a bound."""
         self._peer.close()
+        if self._listening is not None:
+            self._listening.close()
         await self._link.close()
 
     def _listen(self) -> None:
         """Ask to be told of changes, which a modern server tells nobody of its own accord."""
-        if self._handlers.on_tools_changed is None or self.closed:
+        on_changed = self._handlers.on_tools_changed
+        if on_changed is None:
             return
-        params = {**self._params(), "notifications": {"toolsListChanged": True}}
-        listening = self._link.begin("subscriptions/listen", params, phase="list")
-        listening.standing = True
-        listening.answer.add_done_callback(lambda _: self._deaf())
+        if self._listening is None:
+            self._listening = Listening(self._link, self._clock, self._listen_params, on_changed)
+            self._peer.on_acknowledged = self._listening.acknowledged
+        self._listening.begin()
 
-    def _deaf(self) -> None:
-        if not self.closed:
-            self._link.noise.tell("the server no longer tells of changes to its tools")
+    def _listen_params(self) -> dict[str, Any]:
+        return {**self._params(), "notifications": {"toolsListChanged": True}}
 
     def _params(self) -> dict[str, Any]:
         return {"_meta": self._meta} if self._meta else {}
