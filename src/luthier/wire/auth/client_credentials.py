@@ -1,0 +1,150 @@
+"""OAuth client credentials: tokens for a program, got by its own name and secret."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import msgspec
+
+from luthier.errors import ConnectError
+from luthier.secrets import Secret
+from luthier.wire.auth.bearer import bearer
+from luthier.wire.auth.client_auth import Credentials, choose
+from luthier.wire.auth.metadata import AuthorizationServer, discover, refused
+from luthier.wire.auth.replies import read_tokens
+from luthier.wire.auth.single import Single
+from luthier.wire.auth.tokens import Tokens, key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from luthier.clock import Clock
+    from luthier.wire.auth.fetch import Guarded
+    from luthier.wire.http.authorizer import OutgoingHttp
+
+_UNAUTHORIZED = 401
+FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """Who we are, where that is known, and for what. `token_url` or `issuer` is given, or both."""
+
+    server: str
+    client_id: str
+    secret: Secret | None
+    resource: str
+    scope: str | None = None
+    token_url: str | None = None
+    issuer: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Servers whose tokens have the same key share them."""
+        secret = self.secret.reveal() if self.secret else None
+        return key(self.issuer or self.token_url, self.client_id, secret, self.resource, self.scope)
+
+
+class Pool:
+    """The tokens of all clients of one process, and the requests for them that are under way."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Kept] = {}
+
+    def of(self, name: str) -> Kept:
+        return self._kept.setdefault(name, Kept())
+
+
+class Healed:
+    """Remembers the token that was got because the one before was refused, for a while."""
+
+    _WHILE = 60.0
+
+    def __init__(self) -> None:
+        self._token: Secret | None = None
+        self._since = 0.0
+
+    def note(self, token: Secret, now: float) -> None:
+        self._token, self._since = token, now
+
+    def by(self, token: Secret, now: float) -> bool:
+        """Whether it is that token, so that another would be refused as well."""
+        return token == self._token and now - self._since < self._WHILE
+
+
+class Kept:
+    """The newest tokens of one client."""
+
+    def __init__(self) -> None:
+        self.tokens: Tokens | None = None
+        self.asking: Single[Tokens] = Single()
+        self.healed = Healed()
+
+
+class ClientCredentials:
+    """An Authorizer. One token request serves any number of waiting calls."""
+
+    def __init__(self, client: Client, fetch: Guarded, clock: Clock, pool: Pool) -> None:
+        self._client = client
+        self._fetch = fetch
+        self._clock = clock
+        self._kept = pool.of(client.key)
+        self._known: AuthorizationServer | None = None
+
+    async def headers(self, _request: OutgoingHttp) -> dict[str, str]:
+        tokens = self._kept.tokens
+        if tokens is None or tokens.is_stale(self._clock.now()):
+            tokens = await self._kept.asking.run(self._renew)
+        return bearer(tokens.access)
+
+    async def challenged(self, status: int, _headers: Mapping[str, str], sent: Mapping[str, str]) -> bool:
+        """A refused token is renewed once; what another scope would be is for the entry to say."""
+        if status != _UNAUTHORIZED:
+            return False
+        kept, now = self._kept, self._clock.monotonic()
+        if kept.tokens is not None and bearer(kept.tokens.access).items() <= sent.items():
+            if kept.healed.by(kept.tokens.access, now):
+                return False  # what the server was given afresh does not please it either
+            tokens = await kept.asking.run(self._renew)
+            kept.healed.note(tokens.access, now)
+        return True
+
+    async def _renew(self) -> Tokens:
+        before = self._kept.tokens
+        try:
+            self._kept.tokens = await self._asked()
+        except ConnectError as error:
+            # One that is only about to expire still does, where the trouble may pass.
+            if before is None or not error.retryable or before.is_expired(self._clock.now()):
+                raise
+            return before
+        return self._kept.tokens
+
+    async def _asked(self) -> Tokens:
+        client = self._client
+        url, credentials = await self._endpoint()
+        form = {"grant_type": "client_credentials", "resource": client.resource}
+        if client.scope:
+            form["scope"] = client.scope
+        try:
+            form, headers, hidden = credentials.apply(form, now=self._clock.now())
+        except ValueError as error:
+            raise refused(client.server, str(error)) from None
+        body = urlencode(form).encode()
+        reply = await self._fetch("POST", url, FORM | headers, body, what="the token endpoint")
+        return read_tokens(reply, url=url, server=client.server, now=self._clock.now(), secrets=hidden)
+
+    async def _endpoint(self) -> tuple[str, Credentials]:
+        """Where to ask, and how to show who asks."""
+        client = self._client
+        known = self._known
+        if known is None and client.issuer is not None:
+            known = self._known = await discover(self._fetch, client.issuer, server=client.server)
+        url = client.token_url or (known.token_endpoint if known else "")
+        return url, Credentials(
+            client_id=client.client_id,
+            secret=client.secret,
+            method=choose(client.secret, known.methods if known else None, server=client.server),
+            audience=known.issuer if known else url,
+            algorithms=known.algorithms if known else None,
+        )
