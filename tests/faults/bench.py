@@ -78,6 +78,10 @@ class Journal:
         """The methods of all messages, in order."""
         return [line["heard"]["method"] for line in self.lines() if "method" in line.get("heard", {})]
 
+    def asked(self, method: str = "POST") -> list[dict[str, Any]]:
+        """The requests by that HTTP method: path, headers, and the message if there is one."""
+        return [line for line in self.lines() if line.get("asked") == method]
+
     def calls(self, tool: str) -> list[dict[str, Any]]:
         """The arguments of each call that ran."""
         return [line["arguments"] for line in self.lines() if line.get("call") == tool]
