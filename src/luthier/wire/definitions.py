@@ -10,6 +10,7 @@ from msgspec import UNSET
 from luthier.text import one_line
 from luthier.tools import DroppedTool, JsonObject, Tool
 from luthier.uri import ToolUri
+from luthier.wire.mirrors import Mirrors, mirrors_of
 
 
 class Page(msgspec.Struct, rename="camel"):
@@ -26,12 +27,14 @@ page_decoder = msgspec.json.Decoder(Page)
 class Listing:
     """The tools of all pages of one list so far."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, *, modern: bool = False) -> None:
         self.tools: list[Tool] = []
         self.dropped: list[DroppedTool] = []
         self.oddities: list[str] = []
         self.ttl_ms: int | None = None
+        self.mirrors: dict[str, Mirrors] = {}  # by tool, where there are any
         self._server = server
+        self._modern = modern
         self._names: set[str] = set()
 
     def add(self, page: Page) -> None:
@@ -49,6 +52,8 @@ class Listing:
         name = definition.get("name") if isinstance(definition, dict) else None
         if not reason and name in self._names:
             reason = "the server lists another tool of this name before it"
+        if not reason and self._modern:
+            reason = self._mirror(definition)
         if reason:
             self.dropped.append(DroppedTool(one_line(name, 128) if isinstance(name, str) else "", reason))
             return
@@ -58,6 +63,16 @@ class Listing:
             self.oddities.append(
                 f"the outputSchema of {one_line(definition['name'], 128)} is not an object: not used"
             )
+
+    def _mirror(self, definition: JsonObject) -> str:
+        """Note which arguments it wants in headers; why it may not want that."""
+        try:
+            mirrors = mirrors_of(definition["inputSchema"])
+        except ValueError as error:
+            return str(error)
+        if mirrors:
+            self.mirrors[definition["name"]] = mirrors
+        return ""
 
 
 def fault_of(definition: Any) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 METHOD_NOT_FOUND = -32601
 UNSUPPORTED_VERSION = -32022
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
 _SHOWN = 500  # characters of what a server says that stand in an error's text
 
 

@@ -16,11 +16,11 @@ from luthier.clock import Deadline
 from luthier.errors import ProtocolError, WireError
 from luthier.text import one_line
 from luthier.wire import faults
-from luthier.wire.codec import REFUSED, Message, decode, encode, value
+from luthier.wire.codec import REFUSED, Message, decode, encode, read, value
 from luthier.wire.inbox import Inbox, find_id
-from luthier.wire.pending import OnProgress, Outcome, Pending, Request
+from luthier.wire.pending import OnProgress, Outcome, Pending, Request, as_id
 from luthier.wire.repair import UnreadableError
-from luthier.wire.transport import Outgoing
+from luthier.wire.transport import PLAIN, Outgoing, Routing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +33,7 @@ CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
 
 _any = msgspec.json.Decoder()
+_SHOWN = 200  # characters of something unreadable that are told
 
 
 class Link:
@@ -83,11 +84,11 @@ class Link:
         timeout: float | None = None,
         timeout_max: float | None = None,
         on_progress: OnProgress | None = None,
-        name: str = "",
+        routing: Routing = PLAIN,
     ) -> tuple[Raw, tuple[str, ...]]:
         """Send and wait for the result, as raw JSON, and what was odd in it. Raises WireErrors only.
 
-        `name` is what the request is about, where that is not the tool. Without an answer in time, or when
+        `routing` is what the headers of HTTP need besides. Without an answer in time, or when
         the awaiting task is cancelled, the server is told.
         """
         if self._transport.congested:
@@ -100,7 +101,7 @@ class Link:
             timeout=timeout,
             timeout_max=timeout_max,
             progress=on_progress is not None,
-            name=name,
+            routing=routing,
         )
         request.on_progress = on_progress
         try:
@@ -120,7 +121,7 @@ class Link:
         timeout: float | None = None,
         timeout_max: float | None = None,
         progress: bool = False,
-        name: str = "",
+        routing: Routing = PLAIN,
     ) -> Request:
         """Send a request; its `answer` will be settled exactly once. Raises WireErrors."""
         request = self._pending.add(method, tool, phase, timeout, timeout_max)
@@ -141,7 +142,14 @@ class Link:
                 sent=False,
             ) from error
         self._transport.send(
-            Outgoing(data=data, id=request.id, method=method, name=name or tool, version=self.version)
+            Outgoing(
+                data=data,
+                id=request.id,
+                method=method,
+                name=routing.name or tool,
+                version=self.version,
+                mirrored=routing.mirrored,
+            )
         )
         return request
 
@@ -190,6 +198,51 @@ class Link:
             self._inbox.take(data)
         else:
             self.deliver(message, ())
+
+    def response(self, id: int | None, data: bytes) -> bool:
+        try:
+            message = decode(data)
+        except REFUSED:
+            return self._odd_response(id, data)
+        return self._respond(id, message, ())
+
+    def _odd_response(self, id: int | None, data: bytes) -> bool:
+        try:
+            messages, notes = read(data)
+        except UnreadableError as error:
+            answers, named = find_id(data, data)
+            if answers or id is None:
+                self.broken(named if id is None else str(id).encode(), str(error))
+            shown = one_line(data[:_SHOWN].decode(errors="replace"), _SHOWN)
+            self.noise.tell(f"something was passed over because {error}: {shown}")
+            return id is None or self._pending.find(id) is None
+        for note in notes:
+            self.noise.tell(f"a message was read although {note}")
+        settled = False
+        for message in messages:
+            settled = self._respond(id, message, notes) or settled
+        return settled
+
+    def _respond(self, id: int | None, message: Message, notes: tuple[str, ...]) -> bool:
+        if id is None or message.method is not UNSET:
+            self.deliver(message, notes)
+            return id is None or self._pending.find(id) is None
+        named = message.id
+        if named is not id and as_id(named) != id and (request := self._pending.take(id)) is not None:
+            # It is this one's answer all the same: nothing else comes in its response.
+            self.noise.tell(f"{request.what} was answered under the id {one_line(repr(named), 60)}")
+            if message.error is UNSET or message.error is None:
+                request.settle(faults.broken_answer(self.server, request, "it names another request"))
+            else:
+                request.settle((message, notes))
+            return True
+        if message.result is UNSET and message.error is UNSET:
+            self.deliver(message, notes)
+            return self._pending.find(id) is None
+        request = self._pending.take(id)
+        if request is not None:
+            request.settle((message, notes))
+        return True
 
     def oversized(self, head: bytes, tail: bytes, size: int) -> None:
         self.noise.tell(f"a message of {size:,} bytes was thrown away: more than max_message_bytes")

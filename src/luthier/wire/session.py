@@ -10,20 +10,25 @@ from luthier.tools import Manifest
 from luthier.wire.codec import value
 from luthier.wire.definitions import Listing, page_decoder
 from luthier.wire.era import MODERN_VERSIONS
-from luthier.wire.faults import METHOD_NOT_FOUND
+from luthier.wire.faults import HEADER_MISMATCH, METHOD_NOT_FOUND
 from luthier.wire.listening import Listening
+from luthier.wire.mirrors import mirrored
 from luthier.wire.peer import Handlers, Peer
 from luthier.wire.repair import UnreadableError
 from luthier.wire.results import TaskStarted, read_reply
 from luthier.wire.tasks import TASKS, Following
+from luthier.wire.transport import PLAIN, Routing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
+
+    from msgspec import Raw
 
     from luthier.clock import Clock
     from luthier.tools import Reply
     from luthier.wire.definitions import Page
     from luthier.wire.link import Link
+    from luthier.wire.mirrors import Mirrors
     from luthier.wire.pending import OnProgress
 
 MAX_PAGES = 1000
@@ -62,6 +67,7 @@ class Session:
         self._handlers = handlers
         self._peer = Peer(link, handlers)
         self._meta: dict[str, Any] | None = None
+        self._mirrors: dict[str, Mirrors] = {}
         self._listening: Listening | None = None
 
     def settle(self, version: str, answer: dict[str, Any]) -> None:
@@ -84,7 +90,7 @@ class Session:
     async def list_tools(self, *, timeout: float | None) -> Manifest:
         """All pages of the tool list, in `timeout` seconds together."""
         deadline = None if timeout is None else self._clock.monotonic() + timeout
-        listing = Listing(self.server)
+        listing = Listing(self.server, modern=self.modern)
         cursor: Any = None
         seen: set[str] = set()
         for _ in range(MAX_PAGES):
@@ -102,6 +108,7 @@ class Session:
             self._link.noise.tell(f"the tool list was ended after {MAX_PAGES} pages")
         for oddity in listing.oddities:
             self._link.noise.tell(oddity)
+        self._mirrors = listing.mirrors
         return Manifest(
             server=self.server,
             tools=tuple(listing.tools),
@@ -132,15 +139,16 @@ class Session:
             params["_meta"] = {**meta, **own} if own else meta
         elif own:
             params["_meta"] = own
-        raw, odd = await self._link.request(
-            "tools/call",
-            params,
-            phase="call",
-            tool=name,
-            timeout=timeout,
-            timeout_max=timeout_max,
-            on_progress=on_progress,
-        )
+        limits: dict[str, Any] = {"timeout": timeout, "timeout_max": timeout_max, "on_progress": on_progress}
+        try:
+            raw, odd = await self._send_call(params, **limits)
+        except ProtocolError as error:
+            if error.code != HEADER_MISMATCH or not self.modern:
+                raise
+            # The tool has changed what it wants mirrored, so it has not been called: list, and call it again.
+            left = None if timeout is None else max(0.0, began + timeout - self._clock.monotonic())
+            await self.list_tools(timeout=left)
+            raw, odd = await self._send_call(params, **limits | {"timeout": left})
         try:
             return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
         except TaskStarted as handle:
@@ -155,6 +163,27 @@ class Session:
                 deadline=None if longest is None else began + longest,
             )
         return await following.end()
+
+    def _send_call(
+        self,
+        params: dict[str, Any],
+        *,
+        timeout: float | None,
+        timeout_max: float | None,
+        on_progress: OnProgress | None,
+    ) -> Awaitable[tuple[Raw, tuple[str, ...]]]:
+        name = params["name"]
+        mirrors = self._mirrors.get(name) if self._mirrors else None
+        return self._link.request(
+            "tools/call",
+            params,
+            phase="call",
+            tool=name,
+            timeout=timeout,
+            timeout_max=timeout_max,
+            on_progress=on_progress,
+            routing=PLAIN if mirrors is None else Routing(mirrored=mirrored(mirrors, params["arguments"])),
+        )
 
     async def ping(self, *, timeout: float) -> None:
         """Return if the server answers at all. A modern server is asked who it is, in place of `ping`."""

@@ -21,6 +21,7 @@ from luthier.wire.codec import value
 from luthier.wire.pending import Request
 from luthier.wire.repair import UnreadableError
 from luthier.wire.results import TaskStarted, read_reply
+from luthier.wire.transport import Routing
 
 if TYPE_CHECKING:
     from luthier.clock import Clock
@@ -118,7 +119,7 @@ class Following:
                 dict(self._params),
                 phase="call",
                 tool=self._tool,
-                name=self._handle.id,
+                routing=Routing(name=self._handle.id),
                 timeout=left,
             )
         except WireError as error:
@@ -171,7 +172,7 @@ class Following:
                 dict(self._params),
                 phase="call",
                 tool=self._tool,
-                name=self._handle.id,
+                routing=Routing(name=self._handle.id),
                 timeout=CANCELLING,
             )
         except WireError:

@@ -22,6 +22,17 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     method: str = ""
     name: str = ""  # of the tool, prompt or resource
     version: str = ""  # of the protocol; empty until it is settled
+    mirrored: dict[str, str] | None = None  # headers that repeat arguments
+
+
+class Routing(msgspec.Struct, frozen=True, gc=False):
+    """What a request's headers say besides its method."""
+
+    name: str = ""  # what it is about, where that is not the tool
+    mirrored: dict[str, str] | None = None  # headers that repeat arguments
+
+
+PLAIN = Routing()
 
 
 class Receiver(Protocol):
@@ -29,6 +40,12 @@ class Receiver(Protocol):
 
     def message(self, data: bytes) -> None:
         """One frame, not yet looked at."""
+
+    def response(self, id: int | None, data: bytes) -> bool:
+        """One whole message, which came in the response to that request; None: of the server's own accord.
+
+        Whether the request is settled, so that nothing more of its response matters.
+        """
 
     def oversized(self, head: bytes, tail: bytes, size: int) -> None:
         """A frame over the limit, thrown away but for its first and last bytes."""

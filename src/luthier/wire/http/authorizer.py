@@ -25,4 +25,4 @@ class Authorizer(Protocol):
         """The headers to add to this request. May wait for a token."""
 
     async def challenged(self, status: int, headers: Mapping[str, str], sent: Mapping[str, str]) -> bool:
-        """The server answered 401 or 403 with these headers: is it worth asking once more?"""
+        """The server answered 401 or 403 with these headers: True asks once more."""

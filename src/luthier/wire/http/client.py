@@ -1,13 +1,14 @@
 """The one HTTP client of a manager: pooled, bounded while it reads, and never sent elsewhere by a server.
 
 It makes requests to the servers that it is given and hands back answers whose bodies are counted as they
-come, after unpacking. It follows no redirect to another origin, keeps no cookies, and retries nothing but a request
-that its authorizer wants asked again with fresh credentials.
+come, after unpacking. It follows no redirect to another origin, keeps no cookies, and asks again only where its
+authorizer has fresh credentials.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from luthier.wire.http.proxies import proxy_for
 from luthier.wire.http.target import origin, redirected
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     import aiohttp
     from yarl import URL
@@ -203,7 +204,7 @@ class Answer:
         """End it here, unread."""
         self._response.close()
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes, unpacked. Raises WireErrors. Dropped when it is not read to its end."""
         content, inflater = self._response.content, self._inflater
         try:
@@ -214,47 +215,58 @@ class Answer:
                     for piece in inflater.feed(chunk):
                         yield piece
             if inflater is not None and not inflater.complete:
-                raise facts.cut_off(self._target, self._asked, "ended before it was complete")  # noqa: TRY301
-        except WireError:
-            self.drop()
-            raise
-        except ValueError as error:
-            self.drop()
-            raise facts.unreadable(self._target, self._asked, f"it does not unpack: {error}") from None
+                raise ValueError("it ends before it is complete")  # noqa: TRY301
         except Exception as error:
-            self.drop()
-            raise facts.from_aiohttp(self._target, self._asked, error) from error
+            raise self._broken(error) from error
         except BaseException:
             self.drop()
             raise
 
     async def read(self) -> bytes:
         """The whole body, as far as it is not larger than a message may be. Raises WireErrors."""
+        content, limit = self._response.content, self._target.max_message_bytes
         pieces: list[bytes] = []
-        size = 0
+        if self._inflater is None:  # nearly always, and it comes in one piece
+            try:
+                first = await content.readany()
+            except Exception as error:
+                raise self._broken(error) from error
+            if content.at_eof() and len(first) <= limit:
+                return first
+            pieces.append(first)
+        size = sum(map(len, pieces))
         async for chunk in self.chunks():
-            size += len(chunk)
-            if size > self._target.max_message_bytes:
-                self.drop()
-                raise facts.too_large(self._target, self._asked)
             pieces.append(chunk)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            size += len(chunk)
+            if size > limit:
+                break
+        if size > limit:
+            self.drop()
+            raise facts.too_large(self._target, self._asked)
+        return b"".join(pieces)
 
     async def beginning(self, limit: int = 4 * facts.EXCERPT) -> bytes:
         """The first bytes of a body that says why; what cannot be read is left out."""
         begun = bytearray()
-        try:
+        with contextlib.suppress(WireError):
             async for chunk in self.chunks():
                 begun += chunk
                 if len(begun) >= limit:
                     break
-        except WireError:
-            pass
         self.drop()
         return bytes(begun[:limit])
 
     async def error(self) -> WireError:
         """What this answer means, being no success."""
-        body = await self.beginning()
+        return self.error_of(await self.beginning())
+
+    def error_of(self, body: bytes) -> WireError:
+        """The same, its body having been read."""
         reason = self._response.reason or ""
         return facts.status_error(self._target, self._asked, self.status, reason, self.headers, body)
+
+    def _broken(self, error: Exception) -> WireError:
+        self.drop()
+        if isinstance(error, ValueError):
+            return facts.unreadable(self._target, self._asked, f"it does not unpack: {error}")
+        return facts.from_aiohttp(self._target, self._asked, error)

@@ -42,7 +42,9 @@ def http_transport(
     on_noise: Callable[[str], None] | None = None,
 ) -> Transport:
     """A fresh transport to that server, for `open_session`."""
-    raise NotImplementedError
+    from luthier.wire.http.streamable import StreamableTransport
+
+    return StreamableTransport(client, target, clock, on_noise)
 
 
 async def open_remote(
