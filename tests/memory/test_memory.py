@@ -90,6 +90,12 @@ class TestSaveToMemory:
         assert made.tool.uri == ToolUri.builtin("save_to_memory")
         assert made.tool.name in BUILTIN_NAMES
         assert made.label == TRUSTED
+        assert made.tool.annotations == {
+            "readOnlyHint": False,
+            "destructiveHint": True,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        }
 
     @pytest.mark.parametrize(
         ("arguments", "fits"),
