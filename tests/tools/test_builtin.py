@@ -119,6 +119,17 @@ class TestCarrying:
         assert kind_of(caught.value) == "timeout"
         assert clock.waiting == 0
 
+    async def test_a_deadline_is_a_moment_and_not_a_length_of_time(self) -> None:
+        clock = FakeClock()
+        await clock.advance(100)
+        local = LocalTools([], [builtin(HTTP, lambda *_: sleep_for_ever(clock))], clock=clock)
+        task = asyncio.ensure_future(local.run(call(HTTP, deadline=104)))
+        await clock.advance(3)
+        assert not task.done()
+        await clock.advance(1)
+        with pytest.raises(CallTimeoutError, match="within 4 s"):
+            await task
+
     async def test_without_any_limit_it_may_take_its_time(self) -> None:
         clock = FakeClock()
 

@@ -67,6 +67,9 @@ def test_notes_that_were_there_stay_first() -> None:
 
 def test_of_many_faults_a_few_are_told() -> None:
     schema = Schema({"items": {"type": "integer"}})
+    (note,) = checked(Reply(structured=["x"] * 3), TOOL, schema).notes
+    assert note.count("must be an integer") == 3
+    assert "more" not in note
     (note,) = checked(Reply(structured=["x"] * 9), TOOL, schema).notes
     assert note.count("must be an integer") == 3
     assert note.endswith("; and 6 more.")
