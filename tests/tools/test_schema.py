@@ -281,6 +281,15 @@ class TestReading:
         with pytest.raises(SchemaError, match="not a valid one"):
             schema.faults(1)
 
+    def test_a_verdict_is_not_changed_by_what_happens_to_the_definition(self) -> None:
+        definition: dict[str, Any] = {"type": "strin"}
+        schema = Schema(definition)
+        with pytest.raises(SchemaError):
+            schema.compile()
+        definition["type"] = "string"
+        with pytest.raises(SchemaError):
+            schema.ok("x")
+
     def test_it_is_compiled_once(self) -> None:
         definition: dict[str, Any] = {"type": "string"}
         schema = Schema(definition)

@@ -129,6 +129,11 @@ class TestCombinations:
             with quickly(), pytest.raises(SchemaError, match="combines more than"):
                 Schema(definition).compile()
 
+    def test_so_they_are_inside_a_resource_of_its_own(self) -> None:
+        inner = {"$id": "urn:x:inner"} | doubling(40, by_pointer, lambda two: {"allOf": two})
+        with quickly(), pytest.raises(SchemaError, match="combines more than"):
+            Schema({"$id": "urn:x:outer", "$defs": {"inner": inner}, "$ref": "urn:x:inner"}).compile()
+
     def test_relative_names_are_followed_from_where_they_stand(self) -> None:
         definition = {"$id": "http://x.test/a/root.json"} | doubling(
             40, lambda level: {"$ref": f"/a/b/d{level}"}, lambda two: {"allOf": two}

@@ -123,21 +123,27 @@ def test_no_file_is_opened(tmp_path: Path, place: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reference",
+    ("reference", "shown"),
     [
-        "http://schemas.test/x.json",
-        "https://schemas.test/x.json#/$defs/a",
-        "file:///etc/passwd",
-        "ftp://schemas.test/x",
-        "urn:example:x",
-        "other.json",
-        "../other.json",
-        "//schemas.test/x",
-        "data:application/json,{}",
-        "http://json-schema.org/draft-07/schema#",
+        ("http://schemas.test/x.json", "http://schemas.test/x.json"),
+        ("https://schemas.test/x.json#/$defs/a", "https://schemas.test/x.json"),
+        ("file:///etc/passwd", "file:///etc/passwd"),
+        ("ftp://schemas.test/x", "ftp://schemas.test/x"),
+        ("urn:example:x", "urn:example:x"),
+        ("other.json", "other.json"),
+        ("../other.json", "other.json"),
+        ("//schemas.test/x", "schemas.test/x"),
+        ("data:application/json,7", "data:application/json,7"),
     ],
 )
-def test_a_reference_that_leads_outside_makes_the_schema_unusable_and_is_named(reference: str) -> None:
-    with pytest.raises(SchemaError, match=r"outside a schema|leads nowhere") as caught:
+def test_a_reference_that_leads_outside_makes_the_schema_unusable_and_is_named(
+    reference: str, shown: str
+) -> None:
+    with pytest.raises(SchemaError, match="nothing outside a schema is fetched") as caught:
         Schema({"properties": {"a": {"$ref": reference}}}).compile()
-    assert reference.strip("./#").partition("#")[0] in str(caught.value)
+    assert shown in str(caught.value)
+
+
+def test_another_dialect_is_outside_too() -> None:
+    with pytest.raises(SchemaError, match="leads nowhere"):
+        Schema({"properties": {"a": {"$ref": "http://json-schema.org/draft-07/schema#"}}}).compile()

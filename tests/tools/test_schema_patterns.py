@@ -145,6 +145,23 @@ class TestWhatIsLeftOut:
     ) -> None:
         assert Schema(schema).ok(value)
 
+    @pytest.mark.parametrize(
+        ("schema", "value"),
+        [
+            ({"not": {"type": "integer"}}, 1),
+            ({"not": {"enum": [[1], {"pattern": 1}]}}, {"pattern": 1}),
+            ({"not": {"pattern": "^a"}}, "a"),
+            ({"oneOf": [{"type": "integer"}, {"minimum": 0}]}, 1),
+            ({"if": {"type": "string"}, "then": {"maxLength": 0}}, "a"),
+            ({"contains": {"type": "string"}, "maxContains": 0, "minContains": 0}, ["a"]),
+            ({"patternProperties": {"^a": {}}, "additionalProperties": False}, {"b": 1}),
+        ],
+    )
+    def test_what_does_not_depend_on_the_pattern_stays_as_strict(self, schema: Any, value: Any) -> None:
+        with_pattern = {"allOf": [schema], "properties": {"x": {"pattern": LOOK}}}
+        assert Schema(with_pattern).notes
+        assert not Schema(with_pattern).ok(value)
+
     def test_one_of_two_forms_stays_a_choice_of_forms(self) -> None:
         schema = Schema({"oneOf": [{"type": "string", "pattern": LOOK}, {"type": "null"}]})
         assert schema.ok("a")

@@ -172,8 +172,7 @@ class _Identifiers:
 
     def targets(self, node: JsonObject, reference: str) -> list[Any]:
         resource, fragment = urldefrag(_joined(self._bases.get(id(node), ""), reference))
-        anchored = self._anchors.get(fragment, []) if fragment else []
-        return [*anchored, follow(self._resources.get(resource), unquote(fragment))]
+        return [*self._anchors.get(fragment, []), follow(self._resources.get(resource), unquote(fragment))]
 
 
 def _joined(base: str, reference: str) -> str:
