@@ -1,12 +1,12 @@
 """A governed call: access, validation, label, audit to a file, events.
 
-usage: governed.py SERVER.py
+usage: governed.py SERVER.py|URL
 """
 
 import asyncio
-import sys
 import tempfile
 
+from place import ARGS, URL
 from worker import serve
 
 from luthier import Runtime
@@ -22,7 +22,7 @@ class Count:
 
 
 async def main() -> None:
-    server = {"command": "python", "args": [sys.argv[1]]}
+    server = {"url": URL, "transport": "http"} if URL else {"command": "python", "args": ARGS}
     with tempfile.TemporaryDirectory() as root:
         async with Runtime.open({"mcpServers": {"echo": server}}, root=root, observers=[Count()]) as runtime:
 

@@ -1,17 +1,17 @@
 """The official client's bare `call_tool`.
 
-usage: official.py SERVER.py
+usage: official.py SERVER.py|URL
 """
 
 import asyncio
-import sys
 
 from mcp import Client, StdioServerParameters
+from place import ARGS, COMMAND, URL
 from worker import serve
 
 
 async def main() -> None:
-    async with Client(StdioServerParameters(command=sys.executable, args=[sys.argv[1]])) as client:
+    async with Client(URL or StdioServerParameters(command=COMMAND, args=ARGS)) as client:
         await client.list_tools()
 
         async def call(number: int) -> object:
