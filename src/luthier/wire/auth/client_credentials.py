@@ -13,14 +13,15 @@ from luthier.wire.auth.bearer import bearer
 from luthier.wire.auth.client_auth import Credentials, choose
 from luthier.wire.auth.metadata import AuthorizationServer, discover, refused
 from luthier.wire.auth.replies import read_tokens
-from luthier.wire.auth.single import Single
-from luthier.wire.auth.tokens import Tokens, key
+from luthier.wire.auth.tokens import key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from luthier.clock import Clock
     from luthier.wire.auth.fetch import Guarded
+    from luthier.wire.auth.pool import Pool
+    from luthier.wire.auth.tokens import Tokens
     from luthier.wire.http.authorizer import OutgoingHttp
 
 _UNAUTHORIZED = 401
@@ -43,42 +44,6 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         """Servers whose tokens have the same key share them."""
         secret = self.secret.reveal() if self.secret else None
         return key(self.issuer or self.token_url, self.client_id, secret, self.resource, self.scope)
-
-
-class Pool:
-    """The tokens of all clients of one process, and the requests for them that are under way."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, Kept] = {}
-
-    def of(self, name: str) -> Kept:
-        return self._kept.setdefault(name, Kept())
-
-
-class Healed:
-    """Remembers the token that was got because the one before was refused, for a while."""
-
-    _WHILE = 60.0
-
-    def __init__(self) -> None:
-        self._token: Secret | None = None
-        self._since = 0.0
-
-    def note(self, token: Secret, now: float) -> None:
-        self._token, self._since = token, now
-
-    def by(self, token: Secret, now: float) -> bool:
-        """Whether it is that token, so that another would be refused as well."""
-        return token == self._token and now - self._since < self._WHILE
-
-
-class Kept:
-    """The newest tokens of one client."""
-
-    def __init__(self) -> None:
-        self.tokens: Tokens | None = None
-        self.asking: Single[Tokens] = Single()
-        self.healed = Healed()
 
 
 class ClientCredentials:

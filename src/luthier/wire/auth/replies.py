@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from luthier.wire.auth.fetch import Fetched
 
-_OK = (200, 201)
+OK = (200, 201)
+
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEALS = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
@@ -41,8 +42,8 @@ def read_tokens(
     """The tokens in a reply. Raises TokenError; `secrets` are what was sent, and never shown again."""
     body = reply.json()
     place = f"Server {server!r}: the token endpoint {one_line(shown(url))!r}"
-    if reply.status not in _OK or "error" in body:
-        raise _refused(reply.status, body, place, server, secrets)
+    if reply.status not in OK or "error" in body:
+        raise refusal(reply, place, server=server, secrets=secrets)
     access, refresh, scope = body.get("access_token"), body.get("refresh_token"), body.get("scope")
     kind = body.get("token_type", "bearer")
     if not isinstance(access, str) or not _TOKEN.fullmatch(access):
@@ -72,9 +73,9 @@ def _seconds(value: object) -> float | None:
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
-def _refused(
-    status: int, body: dict[str, object], place: str, server: str, secrets: Iterable[Secret | None]
-) -> TokenError:
+def refusal(reply: Fetched, place: str, *, server: str, secrets: Iterable[Secret | None] = ()) -> TokenError:
+    """The error for a reply that is no success; `place` begins the sentence."""
+    status, body = reply.status, reply.json()
     code = body.get("error")
     code = code if isinstance(code, str) and _CODE.fullmatch(code) else ""
     said = body.get("error_description")

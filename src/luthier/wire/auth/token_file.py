@@ -13,6 +13,7 @@ import msgspec
 
 from luthier.clock import Clock, Deadline, SystemClock, sleep
 from luthier.secrets import Secret
+from luthier.wire.auth.pool import Pool
 from luthier.wire.auth.tokens import Grant
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class FileTokens:
     """Every look reads the file anew; every change replaces it in one move, under a lock."""
 
     def __init__(self, path: Path | str, clock: Clock | None = None) -> None:
+        self.pool = Pool()
         self._path = Path(path)
         self._clock = clock or SystemClock()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from luthier.secrets import Secret
+from luthier.wire.auth.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -67,7 +68,10 @@ def key(*facts: str | None) -> str:
 
 
 class TokenStore(Protocol):
-    """Keeps grants by key."""
+    """Keeps grants by key. Its `pool` is what those who share it in this process hold in memory."""
+
+    @property
+    def pool(self) -> Pool: ...
 
     async def load(self, key: str) -> Grant | None:
         """The grant as it is now, whoever wrote it."""
@@ -86,6 +90,7 @@ class MemoryTokens:
     """Keeps grants as long as it lives."""
 
     def __init__(self) -> None:
+        self.pool = Pool()
         self._grants: dict[str, Grant] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
