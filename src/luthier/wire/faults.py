@@ -20,6 +20,10 @@ METHOD_NOT_FOUND = -32601
 UNSUPPORTED_VERSION = -32022
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
+
+PASSING = frozenset({408, 429, 500, 502, 503, 504})
+"""Statuses of HTTP that time may heal."""
+
 _SHOWN = 500  # characters of what a server says that stand in an error's text
 
 

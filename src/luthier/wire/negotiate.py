@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from luthier.clock import Deadline
-from luthier.errors import ConnectError, ConnectionLostError, ProtocolError, WireError
+from luthier.errors import ConnectError, ConnectionLostError, HttpError, ProtocolError, WireError
 from luthier.text import one_line
 from luthier.wire.codec import value
 from luthier.wire.era import (
@@ -25,7 +25,13 @@ from luthier.wire.era import (
     LATEST_MODERN,
     MODERN_VERSIONS,
 )
-from luthier.wire.faults import UNSUPPORTED_VERSION, last_words
+from luthier.wire.faults import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    PASSING,
+    UNSUPPORTED_VERSION,
+    last_words,
+)
 from luthier.wire.link import Link
 from luthier.wire.noise import Noise
 from luthier.wire.peer import Handlers
@@ -42,6 +48,8 @@ if TYPE_CHECKING:
 SILENCE = 2.0
 """Seconds without an answer to the question after which `initialize` is sent behind it."""
 
+_FINAL = frozenset({401, 403, 407, 429})
+_MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY})
 _DISCOVER = "server/discover"
 _any = msgspec.json.Decoder()
 
@@ -100,6 +108,7 @@ class _Opening:
         self._handlers = handlers
         self._noise = Noise(handlers.on_noise)
         self._transport: Transport | None = None
+        self._lost: WireError | None = None  # what a request was told when the way closed
         self._link: Link
         self._session: Session
 
@@ -173,6 +182,7 @@ class _Opening:
 
     async def _conclude(self, question: Request, handshake: Request | None = None) -> None:
         """The question was answered: what now? `handshake` is what was sent behind it."""
+        self._raise_final(question)
         versions, modern, result = self._advertised(question), self._modern(question), self._result(question)
         if result is not None and modern:
             self._session.settle(modern, result)
@@ -195,6 +205,7 @@ class _Opening:
         await self._first(question)
         result = self._result(question)
         if result is None or version not in self._advertised(question):
+            self._raise_final(question)
             said = self._error(question)
             reason = said.message if said else "it advertises other revisions"
             raise self._refusal(
@@ -223,7 +234,10 @@ class _Opening:
         self._link.notify("notifications/initialized")
 
     def _refuse_handshake(self, handshake: Request) -> NoReturn:
+        self._raise_final(handshake)
         error, versions = self._error(handshake), self._advertised(handshake)
+        if isinstance(error, HttpError):
+            raise self._http_refusal(error)
         if versions:
             raise self._refusal(
                 f"it speaks only {one_line(', '.join(versions))}",
@@ -279,7 +293,8 @@ class _Opening:
             for answer in waiting:
                 answer.remove_done_callback(wake)
         for answer in waiting:
-            if answer.done() and isinstance(answer.result(), ConnectionLostError):
+            if answer.done() and isinstance(error := answer.result(), ConnectionLostError):
+                self._lost = error
                 raise _Exited
 
     def _result(self, request: Request) -> dict[str, Any] | None:
@@ -318,7 +333,27 @@ class _Opening:
     def _modern(self, question: Request) -> str:
         """The latest revision of the modern era that an answer names and we speak."""
         named = self._advertised(question)
+        error = self._error(question)
+        if isinstance(error, ProtocolError) and error.code in _MODERN_CODES:
+            return LATEST_MODERN
         return next((version for version in reversed(MODERN_VERSIONS) if version in named), "")
+
+    def _raise_final(self, request: Request) -> None:
+        """Raise where the answer leaves no use in asking in another way: no connection, no credentials."""
+        error = self._error(request)
+        if isinstance(error, ConnectError):
+            raise error
+        if isinstance(error, HttpError) and (error.status in _FINAL or error.retry_after is not None):
+            raise self._http_refusal(error)
+
+    def _http_refusal(self, error: HttpError) -> ConnectError:
+        return ConnectError(
+            f"No session with server {self._server!r}: {error.message}",
+            server=self._server,
+            http=error,
+            retryable=error.status in PASSING,
+            hint=error.hint,
+        )
 
     def _refusal(self, reason: str, *, retryable: bool = True, hint: str = "") -> ConnectError:
         return ConnectError(
@@ -330,7 +365,7 @@ class _Opening:
         )
 
     def _exit_error(self) -> ConnectError:
-        why = self._link.why
+        why = self._link.why or self._lost
         return ConnectError(
             f"{why.message if why else 'The connection was closed.'} It had answered nothing.",
             server=self._server,

@@ -1,8 +1,7 @@
 """The one HTTP client of a manager: pooled, bounded while it reads, and never sent elsewhere by a server.
 
-It makes requests to the servers that it is given and hands back answers whose bodies are counted as they
-come, after unpacking. It follows no redirect to another origin, keeps no cookies, and asks again only where its
-authorizer has fresh credentials.
+It asks the servers that it is given and hands back answers whose bodies are counted as they come, unpacked.
+It follows no redirect to another origin, keeps no cookies, and asks again only with fresh credentials.
 """
 
 from __future__ import annotations

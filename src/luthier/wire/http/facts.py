@@ -19,19 +19,20 @@ from luthier.errors import (
     WireError,
 )
 from luthier.text import one_line
+from luthier.wire.faults import PASSING
 from luthier.wire.http.target import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from luthier.wire.http.target import HttpTarget
+    from luthier.wire.transport import Outgoing
 
 EXCERPT = 2048
 """Bytes of a body that are kept with an error."""
 
 _SHOWN = 300
 _LONGEST_WAIT = 86_400.0
-_PASSING = frozenset({408, 429, 500, 502, 503, 504})
 _IDS = ("x-request-id", "request-id", "x-correlation-id", "cf-ray", "x-amzn-requestid")
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,300})<", re.IGNORECASE)
 _LOGIN = re.compile(r"""type\s*=\s*["']?password|\b(?:log|sign)[ -]?in\b|\bSSO\b""", re.IGNORECASE)
@@ -59,6 +60,13 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     @property
     def what(self) -> str:
         return f"{self.method} {self.tool!r}" if self.tool else self.method
+
+
+_PHASES = {"tools/list": "list", "initialize": "handshake", "server/discover": "handshake"}
+
+
+def asked_for(message: Outgoing) -> Asked:
+    return Asked(_PHASES.get(message.method, "call"), message.name, message.method)
 
 
 def is_html(kind: str, body: bytes) -> bool:
@@ -165,15 +173,33 @@ def page_instead(target: HttpTarget, asked: Asked, body: bytes) -> ProtocolError
     )
 
 
+class UnreachableError(ConnectError):
+    """There was no connection, so nothing was asked."""
+
+
 def unreachable(
     target: HttpTarget, asked: Asked, reason: str, *, retryable: bool = True, hint: str = ""
-) -> ConnectError:
-    return ConnectError(
+) -> UnreachableError:
+    return UnreachableError(
         f"Server {target.server!r} cannot be reached at {shown(target.url)}: {reason}.",
         server=target.server,
         phase=asked.phase,
         retryable=retryable,
         hint=hint,
+    )
+
+
+def no_session(server: str, error: WireError) -> ConnectError:
+    """That error, as the reason why there is no session."""
+    if isinstance(error, ConnectError):
+        return error
+    http = error if isinstance(error, HttpError) else None
+    return ConnectError(
+        f"No session with server {server!r}: {error.message}",
+        server=server,
+        http=http,
+        retryable=http is None or http.status in PASSING,
+        hint=error.hint,
     )
 
 
@@ -189,7 +215,7 @@ def from_aiohttp(target: HttpTarget, asked: Asked, error: BaseException) -> Wire
     match error:
         case aiohttp.ClientHttpProxyError():
             said = f"its proxy answered HTTP {error.status} {one_line(error.message, 60)}".rstrip()
-            passing = error.status in _PASSING
+            passing = error.status in PASSING
             return unreachable(target, asked, said, retryable=passing, hint="Check the proxy.")
         case aiohttp.ClientResponseError():
             return unreadable(target, asked, f"it is not HTTP: {one_line(error.message, _SHOWN)}")

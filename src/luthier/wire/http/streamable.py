@@ -1,8 +1,8 @@
 """Streamable HTTP, of both eras: every message is a POST of its own, its answer the response to it.
 
-Modern requests stand alone. Before 2026 a server may keep a session: its id is sent along, one that the
-server has forgotten is begun anew, once for all requests that found out together, and a standing stream brings
-what the server says of its own accord.
+Modern requests stand alone. Before 2026 a server may keep a session: its id is sent along, one that it
+has forgotten is begun anew, once for all requests that found out together, and a standing stream brings what
+the server says of its own accord.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from luthier.wire.codec import REFUSED, decode
 from luthier.wire.era import HANDSHAKE_VERSIONS, LATEST_MODERN, MODERN_VERSIONS
 from luthier.wire.frame import Oversized
 from luthier.wire.http import facts
-from luthier.wire.http.facts import Asked
+from luthier.wire.http.facts import Asked, asked_for
 from luthier.wire.http.sse import Event, EventParser
 from luthier.wire.mirrors import header_value
 from luthier.wire.transport import Outgoing
@@ -65,7 +65,6 @@ _INITIALIZED_NOTICE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 _BEGIN = Asked(phase="handshake", method="initialize")
 _CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 _SPEAKS_FOR_ITSELF = frozenset({401, 403, 407, 408, 429})
-_PHASES = {"tools/list": "list", "initialize": "handshake", "server/discover": "handshake"}
 
 
 class StreamableTransport:
@@ -159,7 +158,9 @@ class StreamableTransport:
         except Exception as error:  # noqa: BLE001  (whatever happens, nobody may wait in vain)
             self._noise(f"{message.method} failed in an unforeseen way: {error!r}")
             if id is not None:
-                self._receiver.failed(id, facts.cut_off(self._target, _asked(message), f"failed: {error!r}"))
+                self._receiver.failed(
+                    id, facts.cut_off(self._target, asked_for(message), f"failed: {error!r}")
+                )
         finally:
             self._tasks.pop(key, None)
 
@@ -199,7 +200,7 @@ class StreamableTransport:
         elif await self._answered(message, id, answer):
             return
         else:
-            raise facts.unreadable(self._target, _asked(message), "it holds no answer")
+            raise facts.unreadable(self._target, asked_for(message), "it holds no answer")
 
     def _refused(self, id: int, answer: Answer, body: bytes) -> None:
         """No success: an error of the protocol where the body is one, else the status as it is."""
@@ -216,14 +217,21 @@ class StreamableTransport:
         if not body.strip():
             if self._listening and answer.status == 202:  # noqa: PLR2004
                 return True  # its answer comes in the standing stream
-            raise facts.unreadable(self._target, _asked(message), f"HTTP {answer.status} without an answer")
+            raise facts.unreadable(
+                self._target, asked_for(message), f"HTTP {answer.status} without an answer"
+            )
         if facts.is_html(answer.kind, body):
-            raise facts.page_instead(self._target, _asked(message), body)
+            raise facts.page_instead(self._target, asked_for(message), body)
         return self._receiver.response(id, body)
 
     async def _post(self, message: Outgoing) -> Answer:
         return await self._client.open(
-            self._target, _asked(message), "POST", self._target.url, self._headers_of(message), message.data
+            self._target,
+            asked_for(message),
+            "POST",
+            self._target.url,
+            self._headers_of(message),
+            message.data,
         )
 
     def _headers_of(self, message: Outgoing) -> Mapping[str, str]:
@@ -261,9 +269,9 @@ class StreamableTransport:
         except ConnectionLostError as error:
             reason = "broke off"
             if parser.last_id is None or message.version in MODERN_VERSIONS:
-                raise facts.cut_off(self._target, _asked(message), reason) from error
+                raise facts.cut_off(self._target, asked_for(message), reason) from error
         if parser.last_id is None or message.version in MODERN_VERSIONS:
-            raise facts.cut_off(self._target, _asked(message), reason)
+            raise facts.cut_off(self._target, asked_for(message), reason)
         return await self._resumed(message, id, parser)
 
     async def _resumed(self, message: Outgoing, id: int, parser: EventParser) -> bool:
@@ -289,7 +297,7 @@ class StreamableTransport:
             finally:
                 if parser.last_id != before:
                     tries = 0
-        raise facts.cut_off(self._target, _asked(message), "broke off and could not be resumed")
+        raise facts.cut_off(self._target, asked_for(message), "broke off and could not be resumed")
 
     async def _read(self, id: int | None, answer: Answer, parser: EventParser) -> bool:
         """Hand on all events of a stream; whether the request is settled by them. None: until it ends."""
@@ -459,10 +467,6 @@ class StreamableTransport:
     def _noise(self, text: str) -> None:
         if self._on_noise is not None and not self._closed:
             self._on_noise(text)
-
-
-def _asked(message: Outgoing) -> Asked:
-    return Asked(_PHASES.get(message.method, "call"), message.name, message.method)
 
 
 def _is_message(data: bytes) -> bool:
