@@ -41,7 +41,7 @@ RENEWALS = 2
 """Times that a request is sent again with other credentials: after a login it may still lack a scope."""
 
 HEADER_BYTES = 16 * 1024
-_ADDRESSES_KEPT = 1024
+_WAYS_KEPT = 1024
 _READ_AHEAD = 256 * 1024
 
 
@@ -52,8 +52,7 @@ class HttpClient:
         self._environ = os.environ if environ is None else environ
         self._per_origin = per_origin
         self._sessions: dict[tuple[TlsFiles, bool], aiohttp.ClientSession] = {}
-        self._addresses: dict[str, URL] = {}
-        self._proxies: dict[tuple[str, str, int], str | None] = {}
+        self._ways: dict[str, tuple[URL, str | None]] = {}
         self._closed = False
 
     async def open(
@@ -118,13 +117,14 @@ class HttpClient:
     ) -> Answer:
         try:
             session = self._sessions.get((target.tls, target.allow_private)) or self._session(target)
+            address, proxy = self._ways.get(url) or self._way(url)
             response = await session.request(
                 method,
-                self._addresses.get(url) or self._address(url),
+                address,
                 data=body or None,
                 headers=headers,
                 allow_redirects=False,
-                proxy=target.proxy or self._proxy(url),
+                proxy=target.proxy or proxy,
             )
         except asyncio.CancelledError:
             raise
@@ -132,20 +132,15 @@ class HttpClient:
             raise facts.from_aiohttp(target, asked, error) from error
         return Answer(target, asked, response)
 
-    def _address(self, url: str) -> URL:
+    def _way(self, url: str) -> tuple[URL, str | None]:
+        """The address as it goes out, kept as it is written, and the proxy for it. Raises ValueError."""
         from yarl import URL
 
-        if len(self._addresses) >= _ADDRESSES_KEPT:
-            self._addresses.clear()
+        if len(self._ways) >= _WAYS_KEPT:
+            self._ways.clear()
         origin(url)
-        address = self._addresses[url] = URL(url, encoded=True)
-        return address
-
-    def _proxy(self, url: str) -> str | None:
-        key = origin(url)
-        if key not in self._proxies:
-            self._proxies[key] = proxy_for(url, self._environ)
-        return self._proxies[key]
+        way = self._ways[url] = URL(url, encoded=True), proxy_for(url, self._environ)
+        return way
 
     def _session(self, target: HttpTarget) -> aiohttp.ClientSession:
         import aiohttp
