@@ -23,6 +23,7 @@ They become exceptions (`MCPToolError`, `Refused`) only at the faces that Python
         ├── CallTimeoutError   no answer within the deadline
         ├── ConnectionLostError the connection ended under a call
         ├── ProtocolError      the peer broke the protocol, or answered with a JSON-RPC error
+        ├── CircuitOpenError   the tool failed too often: nothing is sent until it may be tried again
         ├── HttpError          the peer answered with an HTTP status that is no success
         └── MessageTooLargeError  a message exceeds max_message_bytes
 
@@ -385,6 +386,21 @@ class HttpError(WireError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | asdict(self.answer)
+
+
+class CircuitOpenError(WireError):
+    """The tool failed too often lately: nothing was sent. `retry_after` is seconds until it may be tried."""
+
+    kind = "connect"
+
+    def __init__(
+        self, message: str, *, server: str = "", tool: str = "", retry_after: float = 0.0, hint: str = ""
+    ) -> None:
+        super().__init__(message, server=server, tool=tool, phase="call", hint=hint)
+        self.retry_after = retry_after
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"retry_after": self.retry_after}
 
 
 class MessageTooLargeError(WireError):

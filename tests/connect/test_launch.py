@@ -128,10 +128,6 @@ def test_an_unset_reference_fails_this_server_and_names_file_key_and_variable(
             "'NODE_OPTIONS' decides",
         ),
         ({"cwd": "nowhere"}, ":9:10 (mcpServers.git.cwd)", "is not there"),
-        ({"transport": "http", "url": "https://x"}, "(mcpServers.git.transport)", "speaks stdio only"),
-        ({"transport": "sse", "url": "https://x"}, "(mcpServers.git.transport)", "speaks stdio only"),
-        ({"transport": "rest", "url": "https://x"}, "(mcpServers.git.transport)", "speaks stdio only"),
-        ({"transport": "auto", "url": "https://x"}, "(mcpServers.git.transport)", "speaks stdio only"),
         ({"sandbox": Sandbox(mode="required")}, "(mcpServers.git.sandbox)", "this version has none"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from luthier.clock import settle
-from luthier.connect import ConnectionManager, ServerRegistry
+from luthier.connect import ConnectionManager, Lesson, ServerRegistry
 from luthier.context import CallContext
 from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, NotFoundError
 from luthier.events import (
@@ -152,13 +152,16 @@ async def test_a_connection_nobody_waits_for_any_more_fails_quietly() -> None:
 async def test_what_was_learned_is_used_and_what_no_longer_holds_is_learned_anew() -> None:
     class Notes:
         def __init__(self) -> None:
-            self.eras: dict[str, str] = {}
+            self.lessons: dict[str, Lesson] = {}
 
-        def era(self, key: str) -> str | None:
-            return self.eras.get(key)
+        def lesson(self, key: str) -> Lesson | None:
+            return self.lessons.get(key)
 
-        def remember(self, key: str, era: str) -> None:
-            self.eras[key] = era
+        def remember(self, key: str, lesson: Lesson) -> None:
+            self.lessons[key] = lesson
+
+        def forget(self, key: str) -> None:
+            del self.lessons[key]
 
     notes = Notes()
     old = MemoryServer("lute", {"play": "a note"}, era="2025-06-18")
@@ -172,11 +175,11 @@ async def test_what_was_learned_is_used_and_what_no_longer_holds_is_learned_anew
         return [message["method"] for message in old.received]
 
     assert "server/discover" in await methods_of_a_start()
-    assert set(notes.eras.values()) == {"2025-06-18"}
+    assert set(notes.lessons.values()) == {Lesson("2025-06-18")}
     assert "server/discover" not in await methods_of_a_start()
     assert "server/discover" in await methods_of_a_start(cwd="/")  # another configuration is another server
     assert "server/discover" not in await methods_of_a_start(protocol="2025-06-18", cwd="/tmp")
-    assert len(notes.eras) == 2
+    assert len(notes.lessons) == 2
 
 
 # Callers and their connections

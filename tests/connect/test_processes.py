@@ -197,7 +197,7 @@ async def test_the_era_is_learned_so_that_the_next_start_does_not_ask(tmp_path: 
     for _ in range(2):
         async with managing(faulty("lute", "plain"), learned=learned) as manager:
             await manager.connect("lute")
-    assert list(json.loads((tmp_path / "state.json").read_text())["eras"].values())
+    assert list(json.loads((tmp_path / "state.json").read_text())["servers"].values())
 
 
 @pytest.mark.parametrize("mode", ["plain", "ignore_eof", "ignore_term", "grandchild"])

@@ -1,7 +1,16 @@
-"""Connections to servers: what may be started and how, one owner for each, and the manager over them."""
+"""Connections to servers: what may be reached and how, one owner for each, and the manager over them."""
 
-from luthier.connect.learned import FileLearned, Learned, MemoryLearned
+from luthier.connect.learned import FileLearned, Learned, Lesson, MemoryLearned
 from luthier.connect.manager import ConnectionManager
 from luthier.connect.registry import ServerRegistry
+from luthier.connect.report import ServerReport
 
-__all__ = ["ConnectionManager", "FileLearned", "Learned", "MemoryLearned", "ServerRegistry"]
+__all__ = [
+    "ConnectionManager",
+    "FileLearned",
+    "Learned",
+    "Lesson",
+    "MemoryLearned",
+    "ServerRegistry",
+    "ServerReport",
+]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.clock import Deadline, sleep
 from luthier.connect import lifecycle
-from luthier.errors import ConnectError, WireError
+from luthier.errors import ConnectError, HttpError, LoginNeededError, WireError
 from luthier.events import ServerFailed, ServerReady, ServerStarting, ServerStopped
 
 if TYPE_CHECKING:
@@ -30,7 +30,10 @@ _log = logging.getLogger("luthier.connect")
 
 
 class Connection:
-    """`opener(attempt)` makes a session or raises a WireError; `draw` gives random numbers in [0, 1)."""
+    """`opener(attempt)` makes a session or raises a WireError; `draw` gives random numbers in [0, 1).
+
+    `on_failed` is told of the last error of a row of tries, when nobody tries any more.
+    """
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Connection:
         clock: Clock,
         observers: Observers,
         draw: Callable[[], float],
+        on_failed: Callable[[WireError], None] | None = None,
     ) -> None:
         self.server = server
         self.sessions = 0  # so far: who kept something of an earlier one can tell
@@ -49,6 +53,7 @@ class Connection:
         self._clock = clock
         self._observers = observers
         self._draw = draw
+        self._on_failed = on_failed
         self._state = lifecycle.State()
         self._session: Session | None = None
         self._error: WireError | None = None
@@ -162,6 +167,8 @@ class Connection:
                 return session, lifecycle.Lost()
             case lifecycle.Fail() if self._error is not None:
                 self._answer(self._error)
+                if self._on_failed is not None:
+                    self._on_failed(self._error)
         return session, None
 
     async def _try(self, attempt: int) -> tuple[Session | None, lifecycle.Event]:
@@ -171,8 +178,9 @@ class Connection:
             session = await self._opener(attempt)
         except WireError as error:
             self._error = error
-            retryable = error.retryable if isinstance(error, ConnectError) else True
-            return None, lifecycle.OpenFailed(retryable, self._draw())
+            return None, lifecycle.OpenFailed(
+                retryable(error), self._draw(), retry_after(error), login_needed(error)
+            )
         seconds = self._clock.monotonic() - began
         self._observers.notify(
             ServerReady(at=self._clock.now(), server=self.server, protocol=session.version, seconds=seconds)
@@ -223,6 +231,22 @@ class Connection:
             phase="close",
             retryable=self._state.phase != "closed",
         )
+
+
+def retryable(error: WireError) -> bool:
+    """Whether a second try may go better: never for a fault of configuration, a rule, or a refusal."""
+    return error.retryable if isinstance(error, ConnectError) else True
+
+
+def retry_after(error: WireError) -> float | None:
+    """Seconds that the server asked us to wait, if it did."""
+    answer = error if isinstance(error, HttpError) else getattr(error, "http", None)
+    return answer.retry_after if isinstance(answer, HttpError) else None
+
+
+def login_needed(error: WireError) -> bool:
+    """Whether nothing but a person's login gets any further."""
+    return isinstance(error, LoginNeededError)
 
 
 async def ended_within(tasks: Iterable[asyncio.Task[Any]], clock: Clock, seconds: float) -> bool:

@@ -63,13 +63,6 @@ def _prepare(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str,
 
 
 def _check_kind(entry: ServerEntry, registry: ServerRegistry) -> None:
-    if entry.transport != "stdio":
-        _refuse(
-            entry,
-            f"its transport is {entry.transport}, and this version of Luthier speaks stdio only",
-            "transport",
-            hint="Give it a `command`, or wait for a version that reaches servers by URL.",
-        )
     if registry.environment == "production":
         _refuse(
             entry,

@@ -1,4 +1,4 @@
-"""What was learned about servers and must outlive the process: the revision that each one answered in.
+"""What was learned about servers and must outlive the process: the revision each one answered in, and how.
 
 It lives in `.luthier/state.json` (a section of its own; the other sections are kept as they are), is
 written under a lock and put in place in one move. A file that cannot be read is put aside, reported, and
@@ -21,30 +21,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _log = logging.getLogger("luthier.connect")
-_ERAS = "eras"
+_SERVERS = "servers"
+
+
+class Lesson(msgspec.Struct, frozen=True):
+    """What one server answered to: the revision and, where it is reached by URL, the kind of transport."""
+
+    era: str
+    transport: str = ""
 
 
 class Learned(Protocol):
-    """Memory for eras. `key` is whatever identifies a server and its configuration."""
+    """Memory for lessons. `key` is whatever identifies a server and its configuration."""
 
-    def era(self, key: str) -> str | None:
-        """The revision that was answered last time, or None."""
+    def lesson(self, key: str) -> Lesson | None:
+        """What was learned last time, or None."""
 
-    def remember(self, key: str, era: str) -> None:
+    def remember(self, key: str, lesson: Lesson) -> None:
         """Keep it. What cannot be kept is reported and costs a probe at the next start, no more."""
+
+    def forget(self, key: str) -> None:
+        """It no longer holds. What cannot be forgotten is reported."""
 
 
 class MemoryLearned:
     """Remembers as long as it lives."""
 
     def __init__(self) -> None:
-        self._eras: dict[str, str] = {}
+        self._lessons: dict[str, Lesson] = {}
 
-    def era(self, key: str) -> str | None:
-        return self._eras.get(key)
+    def lesson(self, key: str) -> Lesson | None:
+        return self._lessons.get(key)
 
-    def remember(self, key: str, era: str) -> None:
-        self._eras[key] = era
+    def remember(self, key: str, lesson: Lesson) -> None:
+        self._lessons[key] = lesson
+
+    def forget(self, key: str) -> None:
+        self._lessons.pop(key, None)
 
 
 class FileLearned:
@@ -53,16 +66,29 @@ class FileLearned:
     def __init__(self, path: Path | str) -> None:
         self._path = Path(path)
 
-    def era(self, key: str) -> str | None:
+    def lesson(self, key: str) -> Lesson | None:
         found = _section(self._read()).get(key)
-        return found if isinstance(found, str) else None
+        try:
+            return msgspec.convert(found, Lesson)
+        except msgspec.ValidationError:
+            return None
 
-    def remember(self, key: str, era: str) -> None:
+    def remember(self, key: str, lesson: Lesson) -> None:
+        self._change(key, msgspec.to_builtins(lesson))
+
+    def forget(self, key: str) -> None:
+        if key in _section(self._read()):
+            self._change(key, None)
+
+    def _change(self, key: str, lesson: dict[str, Any] | None) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with _locked(self._path.with_suffix(".lock")):
                 state = self._read()
-                self._replace({**state, _ERAS: {**_section(state), key: era}})
+                lessons = {**_section(state), key: lesson}
+                if lesson is None:
+                    del lessons[key]
+                self._replace({**state, _SERVERS: lessons})
         except OSError as error:
             _log.warning("%s cannot be written (%s): the next start will probe again", self._path, error)
 
@@ -98,7 +124,7 @@ class FileLearned:
 
 
 def _section(state: dict[str, Any]) -> dict[str, Any]:
-    section = state.get(_ERAS)
+    section = state.get(_SERVERS)
     return section if isinstance(section, dict) else {}
 
 

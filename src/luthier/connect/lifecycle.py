@@ -1,15 +1,19 @@
 """The life of a connection as a pure table: (state, event) → (state, commands); its owner performs them.
 
-            wanted      opened   open failed        elapsed      lost    reset      close
+                wanted      opened   open failed        elapsed      lost    reset      close
     idle        connecting  ·        ·                  ·            ·       idle       closed
-    connecting  same        ready    backoff or failed  ·            ·       idle       closed
+    connecting  same        ready    see below          ·            ·       idle       closed
     backoff     same        ·        ·                  connecting   ·       idle       closed
     ready       same        ·        ·                  ·            idle    idle       closed
+    needs-login connecting  ·        ·                  ·            ·       idle       closed
     failed      connecting  ·        ·                  ·            ·       idle       closed
     closed      same        ·        ·                  ·            ·       same       same
 
-A dot is an event that came too late and changes nothing. A wish that finds a failed connection begins a new
-row of tries; within a row there are at most `max_retries` tries after the first, and only for what can heal.
+A dot is an event that came too late and changes nothing. A try that failed leads to backoff where it may heal
+and is not the last, to needs-login where nothing but a person's login helps, and else to failed. A wish that
+finds a connection failed, or in need of a login, begins a new row of tries: somebody may have repaired it,
+or logged in. Within a row there are at most `max_retries` tries after the first. A server that asks for more
+time than anybody would wait for a connection is not tried again in this row.
 """
 
 from __future__ import annotations
@@ -21,7 +25,10 @@ import msgspec
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 10.0
 
-Phase = Literal["idle", "connecting", "backoff", "ready", "failed", "closed"]
+LONGEST_ASKED = 60.0
+"""Seconds that a server may ask for (`Retry-After`) and is given before the next try of a row."""
+
+Phase = Literal["idle", "connecting", "backoff", "ready", "needs-login", "failed", "closed"]
 
 
 class State(msgspec.Struct, frozen=True):
@@ -49,10 +56,15 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 class OpenFailed(msgspec.Struct, frozen=True):
-    """The try failed. `draw` is a random number in [0, 1) that spreads the waits of many clients."""
+    """The try failed. `draw` is a random number in [0, 1) that spreads the waits of many clients.
+
+    `retry_after` is the seconds that the server asked for; `login`: a person must log in.
+    """
 
     retryable: bool
     draw: float = 0.0
+    retry_after: float | None = None
+    login: bool = False
 
 
 class Elapsed(msgspec.Struct, frozen=True):
@@ -115,14 +127,12 @@ def step(state: State, event: Event, policy: Policy) -> tuple[State, tuple[Comma
             after = State("closed", attempt), _dropping(phase)
         case (_, Reset()):
             after = State("idle"), _dropping(phase)
-        case ("idle" | "failed", Wanted()):
+        case ("idle" | "needs-login" | "failed", Wanted()):
             after = State("connecting", 1), (Open(1),)
         case ("connecting", Opened()):
             after = State("ready", attempt), (Serve(),)
-        case ("connecting", OpenFailed(retryable=True, draw=draw)) if attempt <= policy.max_retries:
-            after = State("backoff", attempt), (Wait(wait_after(attempt, draw)),)
         case ("connecting", OpenFailed()):
-            after = State("failed", attempt), (Fail(),)
+            after = _after_failure(attempt, event, policy)
         case ("backoff", Elapsed()):
             after = State("connecting", attempt + 1), (Open(attempt + 1),)
         case ("ready", Lost()):
@@ -132,11 +142,23 @@ def step(state: State, event: Event, policy: Policy) -> tuple[State, tuple[Comma
     return after
 
 
+def _after_failure(attempt: int, failed: OpenFailed, policy: Policy) -> tuple[State, tuple[Command, ...]]:
+    asked = failed.retry_after or 0.0
+    if failed.login:
+        return State("needs-login", attempt), (Fail(),)
+    if not failed.retryable or attempt > policy.max_retries or asked > LONGEST_ASKED:
+        return State("failed", attempt), (Fail(),)
+    return State("backoff", attempt), (Wait(wait_after(attempt, failed.draw, asked)),)
+
+
 def _dropping(phase: Phase) -> tuple[Command, ...]:
     return (Drop(),) if phase in ("connecting", "backoff", "ready") else ()
 
 
-def wait_after(attempt: int, draw: float) -> float:
-    """Seconds from a try (from 1) to the next: 1, 2, 4 … at most 10, less up to a half by the draw."""
+def wait_after(attempt: int, draw: float, asked: float = 0.0) -> float:
+    """Seconds from a try (from 1) to the next: 1, 2, 4 … at most 10, less up to a half by the draw.
+
+    Never less than the server asked for, and then up to a tenth more, so that not all come in one moment.
+    """
     nominal = min(FIRST_WAIT * 2.0 ** min(attempt - 1, 10), LONGEST_WAIT)
-    return nominal * (1.0 - draw / 2.0)
+    return max(nominal * (1.0 - draw / 2.0), asked * (1.0 + draw / 10.0))

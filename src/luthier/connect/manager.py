@@ -13,18 +13,29 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from luthier.clock import Deadline, SystemClock
+from luthier.connect.breakers import Breakers
 from luthier.connect.connection import Connection, ended_within
-from luthier.connect.launch import prepare
+from luthier.connect.healing import Healer
 from luthier.connect.learned import MemoryLearned
 from luthier.connect.lifecycle import Policy
 from luthier.connect.limiter import Limiter
 from luthier.connect.manifests import ManifestCache
+from luthier.connect.openings import Openings
+from luthier.connect.report import ServerReport
 from luthier.connect.schemas import Schemas
-from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError
+from luthier.errors import (
+    CallTimeoutError,
+    ConnectError,
+    ConnectionLostError,
+    HttpError,
+    ProtocolError,
+    WireError,
+)
 from luthier.events import CallProgressed, Observers, ServerNoise
 from luthier.tools.output import checked
 from luthier.uri import ToolUri
-from luthier.wire import Handlers, StdioTransport, open_session
+from luthier.wire import Handlers
+from luthier.wire.faults import UNSUPPORTED_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -33,9 +44,9 @@ if TYPE_CHECKING:
     from luthier.clock import Clock
     from luthier.connect.learned import Learned
     from luthier.connect.lifecycle import Phase
+    from luthier.connect.openings import Opened, Remotes
     from luthier.connect.registry import ServerRegistry
     from luthier.context import CallContext
-    from luthier.errors import WireError
     from luthier.spec import ServerEntry
     from luthier.tools import Manifest, Reply, Tool, ToolCall
     from luthier.wire import Session, Transport
@@ -52,35 +63,44 @@ CACHE_TTL = 300.0
 """Seconds that a list of tools is kept, where neither the entry nor the server says."""
 
 READING = 1.0
-"""Seconds for a list that was being read to notice that its connection was closed."""
+"""Seconds for a list that was being read, or a healer, to notice that its connection was closed."""
 
 CLOSING = 8.0
 """Seconds for a connection to end: a server has 2 s after its stdin is closed and 2 s after SIGTERM."""
 
 
+_GONE = frozenset({404, 405, 410})
+"""HTTP statuses by which a server says that it is not spoken to at this address in this way."""
+
+
 class _Link:
     """One connection and what belongs to it."""
 
-    __slots__ = ("connection", "era", "manifests", "seen", "timeout")
+    __slots__ = ("calls", "connection", "healer", "manifests", "opened", "seen", "timeout")
 
-    def __init__(self, connection: Connection, manifests: ManifestCache, timeout: float) -> None:
+    def __init__(
+        self, connection: Connection, manifests: ManifestCache, healer: Healer, timeout: float
+    ) -> None:
         self.connection = connection
         self.manifests = manifests
+        self.healer = healer
         self.timeout = timeout  # of listing
         self.seen = 0  # the number of the session whose list is at hand
-        self.era = ""  # remembered last
+        self.calls = 0  # under way
+        self.opened: Opened | None = None  # last
 
 
 class _Server:
     """One entry, its limits, and its connections by the owner of the credentials."""
 
-    __slots__ = ("entry", "fingerprint", "key", "limiter", "links", "timeout", "timeout_max")
+    __slots__ = ("breakers", "entry", "fingerprint", "key", "limiter", "links", "timeout", "timeout_max")
 
-    def __init__(self, entry: ServerEntry, fingerprint: str, timeout: float) -> None:
+    def __init__(self, entry: ServerEntry, fingerprint: str, timeout: float, clock: Clock) -> None:
         self.entry = entry
         self.fingerprint = fingerprint
         self.key = f"{entry.id}:{fingerprint[:16]}"  # what is learned is kept under it
         self.limiter = Limiter(entry.max_concurrent_calls)
+        self.breakers = Breakers(entry.id, entry.breaker, clock)
         self.links: dict[str, _Link] = {}
         self.timeout = entry.tool_timeout if entry.tool_timeout is not None else timeout
         longest = entry.tool_timeout_max
@@ -108,9 +128,15 @@ class ConnectionManager:
         self.registry = registry
         self._clock = clock or SystemClock()
         self._observers = observers or Observers()
-        self._learned = learned or MemoryLearned()
         self._environ = os.environ if environ is None else environ
-        self._transports = dict(transports or {})
+        self._openings = Openings(
+            clock=self._clock,
+            learned=learned or MemoryLearned(),
+            environ=self._environ,
+            transports=transports or {},
+            noise=self._noise,
+            remotes=self._by_url,
+        )
         self._default_tool_timeout = default_tool_timeout
         self._cache_ttl = cache_ttl
         self._outputs = Schemas()
@@ -158,8 +184,37 @@ class ConnectionManager:
         self.registry.get(server)
         found = self._servers.get(server)
         phases = {link.connection.phase for link in found.links.values()} if found else set()
-        alive: tuple[Phase, ...] = ("ready", "connecting", "backoff", "failed")
+        alive: tuple[Phase, ...] = ("ready", "connecting", "backoff", "needs-login", "failed")
         return next((phase for phase in alive if phase in phases), "closed" if self._closed else "idle")
+
+    async def try_out(self, server: str) -> ServerReport:
+        """Connect afresh, once, list the tools and close: what came of it. Raises NotFoundError only.
+
+        Calls and their connections are not touched.
+        """
+        found = self._server(server)
+        link = self._new_link(found, retries=0, heals=False)
+        began = self._clock.monotonic()
+        error: WireError | None = None
+        manifest: Manifest | None = None
+        try:
+            session = await link.connection.session()
+            manifest = await session.list_tools(timeout=link.timeout)
+        except WireError as fault:
+            error = fault
+        finally:
+            await self._close([link])
+        opened = link.opened
+        return ServerReport(
+            server=server,
+            transport=opened.transport if opened else "",
+            protocol=opened.session.version if opened else "",
+            name=str(opened.session.server_info.get("name", "")) if opened else "",
+            tools=tuple(tool.name for tool in manifest.tools) if manifest else (),
+            dropped=manifest.dropped if manifest else (),
+            seconds=self._clock.monotonic() - began,
+            error=error,
+        )
 
     # Calls
 
@@ -172,18 +227,31 @@ class ConnectionManager:
         server = self._server(call.uri.server)
         link = self._link(server, call.context)
         deadline = self._deadline(call.timeout, call.context)
+        admitted = server.breakers.ask(call.uri.name)
+        link.calls += 1
         try:
             reply = await self._send(server, link, call, deadline)
-        except ConnectionLostError as error:
-            if error.sent:
-                raise
-            # The connection had ended before it took the call: once more, on another.
-            reply = await self._send(server, link, call, deadline)
+        except BaseException as error:
+            server.breakers.raised(call.uri.name, admitted, error)
+            await self._look_at(server, link, error, own=1)
+            raise
+        finally:
+            link.calls -= 1
+        server.breakers.answered(call.uri.name, admitted, reply)
         if tool.output_schema is None:
             return reply
         return checked(reply, tool, self._outputs.output(tool))
 
     async def _send(self, server: _Server, link: _Link, call: ToolCall, deadline: float | None) -> Reply:
+        try:
+            return await self._sent(server, link, call, deadline)
+        except ConnectionLostError as error:
+            if error.sent:
+                raise
+        # The connection had ended before it took the call: once more, on another.
+        return await self._sent(server, link, call, deadline)
+
+    async def _sent(self, server: _Server, link: _Link, call: ToolCall, deadline: float | None) -> Reply:
         session = link.connection.live or await self._session(link, call.uri, deadline)
         now = self._clock.monotonic()
         soft, longest = _limits(server, call, now, deadline)
@@ -220,6 +288,19 @@ class ConnectionManager:
                 error.hint = f"The last try failed: {link.connection.last_error}"
             raise
 
+    async def _look_at(self, server: _Server, link: _Link, error: BaseException, *, own: int = 0) -> None:
+        """Where an error says that another server answers there now: start over, once no call is under way.
+
+        `own` is how many calls ended in that error.
+        """
+        outdated = isinstance(error, ProtocolError) and error.code == UNSUPPORTED_VERSION
+        gone = isinstance(error, HttpError) and error.status in _GONE and not _is_rest(link)
+        if outdated or gone:
+            self._openings.forget(server.key)
+            if link.calls <= own:
+                link.manifests.expire()
+                await link.connection.reset(CLOSING)
+
     async def _by(self, deadline: float | None, awaitable: Awaitable[T], uri: ToolUri, when: str) -> T:
         if deadline is None:
             return await awaitable
@@ -250,7 +331,10 @@ class ConnectionManager:
     async def reconnect(self, server: str) -> None:
         """End the connections to a server; the next call starts afresh. Calls in flight fail."""
         found = self._servers.get(server)
-        links = list(found.links.values()) if found else []
+        if found is None:
+            return
+        found.breakers.reset()
+        links = list(found.links.values())
         for link in links:
             link.manifests.expire()
         await asyncio.gather(*(link.connection.reset(CLOSING) for link in links))
@@ -258,13 +342,18 @@ class ConnectionManager:
     async def close_all(self) -> None:
         """End every connection, also those being made, within `CLOSING` seconds, whatever the servers do."""
         self._closed = True
-        await self._close(link for server in self._servers.values() for link in server.links.values())
+        try:
+            await self._close(link for server in self._servers.values() for link in server.links.values())
+        finally:
+            await self._openings.close()
 
     async def _close(self, links: Iterable[_Link]) -> None:
         links = list(links)
+        for link in links:
+            link.healer.stop()
         await asyncio.gather(*(link.connection.close(CLOSING) for link in links))
-        readings = [link.manifests.reading for link in links]
-        await ended_within((task for task in readings if task is not None), self._clock, READING)
+        others = [task for link in links for task in (link.manifests.reading, link.healer.task)]
+        await ended_within((task for task in others if task is not None), self._clock, READING)
 
     # Making connections
 
@@ -272,7 +361,7 @@ class ConnectionManager:
         server = self._servers.get(id)
         if server is None:
             entry = self.registry.get(id)
-            server = _Server(entry, self.registry.fingerprint(id), self._default_tool_timeout)
+            server = _Server(entry, self.registry.fingerprint(id), self._default_tool_timeout, self._clock)
             self._servers[id] = server
         return server
 
@@ -285,58 +374,46 @@ class ConnectionManager:
             link = server.links[owner] = self._new_link(server)
         return link
 
-    def _new_link(self, server: _Server) -> _Link:
+    def _new_link(self, server: _Server, *, retries: int | None = None, heals: bool = True) -> _Link:
+        """A connection to be. `retries` None: as the entry says. `heals`: tried again in the background."""
         entry = server.entry
 
         async def opened(attempt: int) -> Session:
-            return await self._open(server, link, attempt, handlers)
+            link.opened = await self._openings.open(entry, self.registry, server.key, attempt, handlers)
+            return link.opened.session
 
         async def fetched() -> Manifest:
             return await self._fetch(server, link)
 
+        def failed(error: WireError) -> None:
+            link.healer.failed(error)
+
         connection = Connection(
             entry.id,
             opened,
-            policy=Policy(entry.max_retries),
+            policy=Policy(entry.max_retries if retries is None else retries),
             clock=self._clock,
             observers=self._observers,
             draw=random.random,
+            on_failed=failed if heals else None,
         )
         ttl = entry.cache_ttl if entry.cache_ttl is not None else self._cache_ttl
         kept = partial(self._kept_list, entry.id)
         link = _Link(
-            connection, ManifestCache(fetched, ttl=ttl, clock=self._clock, on_kept=kept), entry.timeout
+            connection,
+            ManifestCache(fetched, ttl=ttl, clock=self._clock, on_kept=kept),
+            Healer(connection, self._clock, random.random),
+            entry.timeout,
         )
         noise = partial(self._noise, entry.id)
         handlers = Handlers(on_tools_changed=link.manifests.changed, on_noise=noise)
         return link
 
-    async def _open(self, server: _Server, link: _Link, attempt: int, handlers: Handlers) -> Session:
-        entry = server.entry
-        start = self._transports.get(entry.id) or self._starter(entry)
-        link.era = self._learned.era(server.key) or ""
-        # What was remembered is believed once: a server that does not answer to it is asked afresh.
-        remembered = link.era if link.era and attempt == 1 and entry.protocol is None else None
-        session = await open_session(
-            start,
-            server=entry.id,
-            clock=self._clock,
-            timeout=entry.timeout,
-            pinned=entry.protocol,
-            remembered=remembered,
-            handlers=handlers,
-        )
-        self._learn(server, link, session)
-        return session
+    def _by_url(self) -> Remotes:
+        """What opens sessions by URL: loaded with the first server that needs it."""
+        from luthier.connect.remotes import HttpRemotes
 
-    def _learn(self, server: _Server, link: _Link, session: Session) -> None:
-        if server.entry.protocol is None and session.version != link.era:
-            link.era = session.version
-            self._learned.remember(server.key, link.era)
-
-    def _starter(self, entry: ServerEntry) -> Callable[[], Transport]:
-        launch = prepare(entry, self.registry, self._environ)
-        return partial(StdioTransport, launch, self._clock, partial(self._noise, entry.id))
+        return HttpRemotes(clock=self._clock, environ=self._environ)
 
     async def _fetch(self, server: _Server, link: _Link) -> Manifest:
         try:
@@ -347,9 +424,14 @@ class ConnectionManager:
     async def _list(self, server: _Server, link: _Link) -> Manifest:
         session = await link.connection.session()
         seen = link.connection.sessions
-        manifest = await session.list_tools(timeout=link.timeout)
+        try:
+            manifest = await session.list_tools(timeout=link.timeout)
+        except WireError as error:
+            await self._look_at(server, link, error)
+            raise
         link.seen = seen
-        self._learn(server, link, session)  # the answer about its era may have come late
+        if link.opened is not None:
+            self._openings.learn(server.entry, server.key, link.opened)  # its era may have been told late
         for dropped in manifest.dropped:
             self._noise(manifest.server, f"tool {dropped.name!r} was dropped: {dropped.reason}")
         return manifest
@@ -375,6 +457,10 @@ class ConnectionManager:
                 step=call.context.step,
             )
         )
+
+
+def _is_rest(link: _Link) -> bool:
+    return link.opened is not None and link.opened.transport == "rest"
 
 
 def _owner(entry: ServerEntry, context: CallContext | None) -> str:

@@ -1,0 +1,57 @@
+"""Sessions with servers by URL, all over one HTTP client. Loaded with the first server that needs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luthier.connect.openings import Opened
+from luthier.connect.targets import target_of
+from luthier.wire.http import HttpClient, Remembered, open_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from luthier.clock import Clock
+    from luthier.connect.learned import Lesson
+    from luthier.connect.registry import ServerRegistry
+    from luthier.spec import ServerEntry
+    from luthier.wire import Handlers
+    from luthier.wire.http import Kind
+
+_KINDS: tuple[Kind, ...] = ("http", "sse", "rest")
+
+
+class HttpRemotes:
+    """What servers by URL share, and how a session with each is opened."""
+
+    def __init__(self, *, clock: Clock, environ: Mapping[str, str]) -> None:
+        self._clock = clock
+        self._environ = environ
+        self._client = HttpClient(environ)
+
+    async def open(
+        self, entry: ServerEntry, registry: ServerRegistry, lesson: Lesson | None, handlers: Handlers
+    ) -> Opened:
+        """A session, or one WireError. `lesson` is what the server answered to before."""
+        target = target_of(entry, registry, self._environ)
+        remote = await open_remote(
+            self._client,
+            target,
+            entry.transport if entry.transport != "stdio" else "auto",
+            clock=self._clock,
+            timeout=entry.timeout,
+            pinned=entry.protocol,
+            remembered=_remembered(lesson),
+            handlers=handlers,
+        )
+        return Opened(remote.session, remote.kind)
+
+    async def close(self) -> None:
+        """Close all connections of the client."""
+        await self._client.close()
+
+
+def _remembered(lesson: Lesson | None) -> Remembered | None:
+    if lesson is None or lesson.transport not in _KINDS:
+        return None
+    return Remembered(lesson.transport, lesson.era)

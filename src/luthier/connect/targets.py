@@ -1,0 +1,175 @@
+"""From an entry to an address that may be reached: references expanded, and the rules for addresses kept.
+
+A development machine may talk to anything that its own project file names. An address that comes from
+elsewhere, and every address in production, is a public one by https, unless the entry says that it may be
+private. What a name resolves to is looked at when it is connected to. Whatever is refused here fails this
+server alone, before anything is sent, with the place in the file that says it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import urlsplit
+
+from luthier.errors import ConnectError, UnresolvedReferenceError
+from luthier.secrets import expand, find
+from luthier.text import escape, one_line
+from luthier.wire.addresses import address_of, leads_inside
+from luthier.wire.http import HttpTarget, TlsFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from luthier.connect.registry import ServerRegistry
+    from luthier.spec import ServerEntry
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNFIT_IN_A_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_OURS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"}
+)
+"""Headers that say how a message is framed: another's word on that would let one request become two."""
+
+
+def target_of(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> HttpTarget:
+    """How the server of an entry is reached. Raises ConnectError that no second try heals. Sends nothing."""
+    try:
+        return _target(entry, registry, environ)
+    except UnresolvedReferenceError as error:
+        raise ConnectError(
+            f"Server {entry.id!r} cannot be reached: {error.message}",
+            server=entry.id,
+            phase="connect",
+            retryable=False,
+            hint=error.hint,
+        ) from error
+
+
+def _target(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> HttpTarget:
+    url = expanded(entry, environ, entry.url or "", "url")
+    return HttpTarget(
+        server=entry.id,
+        url=url,
+        headers=_headers(entry, environ),
+        tls=_tls(entry, registry, environ),
+        proxy=None if entry.proxy is None else _proxy(entry, environ, entry.proxy),
+        max_message_bytes=entry.max_message_bytes,
+        timeout=entry.timeout,
+        allow_private=_may_be_private(entry, registry, url),
+    )
+
+
+def expanded(entry: ServerEntry, environ: Mapping[str, str], text: str, *keys: str | int) -> str:
+    """A text of the entry with its references expanded. Raises UnresolvedReferenceError."""
+    return expand(text, environ, place=entry.origin.place(*keys))
+
+
+def _may_be_private(entry: ServerEntry, registry: ServerRegistry, url: str) -> bool:
+    """Whether the address may be private or loopback. Refuses what may not be reached at all."""
+    scheme, host = _parts(entry, url)
+    if entry.allow_private or (registry.environment != "production" and not find(entry.url or "")):
+        return True
+    what = "in production" if registry.environment == "production" else "where a reference decides on it"
+    hint = "If it is meant, set `allow_private: true` for this server."
+    if _is_inside(host):
+        refuse(
+            entry,
+            f"its address is private or this machine's own, which {what} is not allowed",
+            "url",
+            hint=hint,
+        )
+    if scheme != "https":
+        refuse(entry, f"its address is not https, which {what} is needed", "url", hint="Write https://.")
+    return False
+
+
+def _parts(entry: ServerEntry, url: str) -> tuple[str, str]:
+    """Scheme and host."""
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
+    except ValueError:
+        refuse(entry, "its url cannot be read", "url")
+    if scheme not in ("http", "https") or not host or port == 0 or re.search(r"[\s\x00-\x1f\x7f\\]", url):
+        refuse(entry, "its url does not begin with https:// or http:// and name a host", "url")
+    if parts.username is not None or parts.password is not None:
+        refuse(
+            entry,
+            "its url holds a user name or a password",
+            "url",
+            hint="Put it where it is not shown: `auth: {type: bearer, token: …}`, or a header.",
+        )
+    return scheme, host
+
+
+def _is_inside(host: str) -> bool:
+    address = address_of(host)
+    if address is not None:
+        return leads_inside(address)
+    bare = host.lower().rstrip(".")
+    return bare == "localhost" or bare.endswith(".localhost")
+
+
+def _headers(entry: ServerEntry, environ: Mapping[str, str]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, text in entry.headers.items():
+        if not _HEADER.fullmatch(name):
+            refuse(entry, f"{one_line(name)!r} is not a name of a header", "headers", name)
+        if name.lower() in _OURS:
+            refuse(entry, f"the header {name} is Luthier's own to write", "headers", name)
+        value = expanded(entry, environ, text, "headers", name).strip()
+        if _UNFIT_IN_A_VALUE.search(value):
+            refuse(
+                entry,
+                f"the value of the header {name} holds a line break or a control character",
+                "headers",
+                name,
+            )
+        headers[name] = value
+    return headers
+
+
+def _tls(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> TlsFiles:
+    tls = entry.tls
+    if tls is None:
+        return TlsFiles()
+    if registry.environment == "production" and not tls.verify:
+        refuse(entry, "in production certificates are verified", "tls", "verify")
+
+    def file(name: str, text: str | None) -> str | None:
+        if text is None:
+            return None
+        path = registry.root / Path(expanded(entry, environ, text, "tls", name)).expanduser()
+        if not path.is_file():
+            refuse(entry, f"the file {one_line(text)!r} is not there", "tls", name)
+        return str(path)
+
+    return TlsFiles(
+        ca=file("ca", tls.ca), cert=file("cert", tls.cert), key=file("key", tls.key), verify=tls.verify
+    )
+
+
+def _proxy(entry: ServerEntry, environ: Mapping[str, str], text: str) -> str:
+    url = expanded(entry, environ, text, "proxy")
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        refuse(entry, "its proxy does not begin with http:// or https:// and name a host", "proxy")
+    return url
+
+
+def refuse(entry: ServerEntry, why: str, *keys: str | int, hint: str = "") -> NoReturn:
+    """Raise the ConnectError that says why this server cannot be reached, and where that is written."""
+    place = escape(entry.origin.place(*keys))
+    raise ConnectError(
+        f"Server {entry.id!r} cannot be reached: {f'{place}: ' if place else ''}{why}.",
+        server=entry.id,
+        phase="connect",
+        retryable=False,
+        hint=hint,
+    )
