@@ -4,10 +4,7 @@
 # Sourced after venv.sh. Sets CONFORMANCE, the suite's command, and puts its Node first on PATH.
 
 CONFORMANCE_HOME="$ROOT/.tools/conformance"
-CONFORMANCE_PACKAGES="
-@modelcontextprotocol/conformance@0.2.0-alpha.12
-node@22.23.3
-"
+CONFORMANCE_PACKAGES='@modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3'
 
 conformance_suite() {
     command -v npm >/dev/null 2>&1 || die "npm is missing. On Debian or Ubuntu: apt-get install npm"

@@ -10,8 +10,10 @@ import asyncio
 import json
 import os
 import sys
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from luthier.clock import SystemClock
 from luthier.connect import ConnectionManager, MemoryLearned, ServerRegistry
@@ -20,21 +22,30 @@ from luthier.spec import read_project
 from luthier.taint import Labelled
 from luthier.tools import ToolCall
 from luthier.uri import ToolUri
+from luthier.wire import Handlers
+from luthier.wire.auth.factory import make_authorizer
+from luthier.wire.auth.tokens import MemoryTokens
+from luthier.wire.http import HttpClient, HttpTarget, http_transport, open_remote
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from luthier.spec import ServerEntry
     from luthier.tools import Reply
+    from luthier.wire import Transport
 
 SERVER = "suite"
+SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
+VERSION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "")
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
 
 
 class Client:
     """One server behind the manager."""
 
-    def __init__(self, manager: ConnectionManager) -> None:
+    def __init__(self, manager: ConnectionManager, url: str) -> None:
         self.manager = manager
+        self.url = url
 
     async def names(self) -> list[str]:
         return [tool.name for tool in (await self.manager.manifest(SERVER)).tools]
@@ -86,9 +97,34 @@ async def hands_a_schema_back(client: Client) -> None:
     await client.call(echo.name, {"schema": rich.input_schema})
 
 
+async def accepts_defaults(client: Client) -> None:
+    """Answer what the server asks by the defaults that it names. A manager has nobody to ask, so: a session."""
+    agreed: list[dict[str, Any]] = []
+
+    async def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        fields = params["requestedSchema"]["properties"].items()
+        agreed.append({name: field["default"] for name, field in fields if "default" in field})
+        return {"action": "accept", "content": agreed[-1]}
+
+    http = HttpClient()
+    remote = await open_remote(
+        http,
+        HttpTarget(server=SERVER, url=client.url),
+        "http",
+        clock=SystemClock(),
+        timeout=10,
+        pinned=VERSION,
+        handlers=Handlers(elicitation=elicit),
+    )
+    await remote.session.call_tool("test_client_elicitation_defaults", {}, timeout=10)
+    await remote.session.close()
+    await http.close()
+
+
 SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
     "initialize": lists,
     "tools_call": adds,
+    "elicitation-sep1034-client-defaults": accepts_defaults,
     "json-schema-ref-no-deref": lists,
     "json-schema-2020-12-preservation": hands_a_schema_back,
     "http-custom-headers": calls_as_told,
@@ -96,20 +132,78 @@ SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
 }
 
 
-def entry(url: str) -> dict[str, Any]:
-    """What a project file would say of the suite's server."""
-    return {"url": url, "transport": "http", "protocol": os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"]}
+CREDENTIALS = {"auth/client-credentials-jwt", "auth/client-credentials-basic"}
+DOCUMENT = "https://conformance-test.local/client-metadata.json"
+"""Where the suite believes our client metadata document to be."""
+
+
+def auth(url: str) -> dict[str, Any] | None:
+    """What an operator would write into the entry of that server."""
+    if not SCENARIO.startswith("auth/"):
+        return None
+    if SCENARIO not in CREDENTIALS:
+        known = {key: CONTEXT[key] for key in ("client_id", "client_secret", "issuer") if key in CONTEXT}
+        return {"type": "oauth", "interactive": True, "client_id": DOCUMENT} | known
+    resource = fetched(url, "oauth-protected-resource")
+    server = fetched(resource["authorization_servers"][0], "oauth-authorization-server")
+    secret = CONTEXT.get("private_key_pem") or CONTEXT["client_secret"]
+    known = {"client_id": CONTEXT["client_id"], "client_secret": secret, "issuer": server["issuer"]}
+    return {"type": "oauth", "token_url": server["token_endpoint"], **known}
+
+
+def fetched(url: str, kind: str) -> Any:
+    """What an operator reads before writing an entry: the metadata that belongs to an address."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    where = f"{parts.scheme}://{parts.netloc}/.well-known/{kind}{path}"
+    with urllib.request.urlopen(where, timeout=5) as answer:  # noqa: S310  (the suite's own address)
+        return json.load(answer)
+
+
+async def browse(address: str) -> None:
+    """Log in as the suite's one user: its login page sends us straight back. Returns before that is done."""
+
+    def follow() -> None:
+        urllib.request.urlopen(address, timeout=10).close()  # noqa: S310  (the suite's own address)
+
+    asyncio.get_running_loop().run_in_executor(None, follow)
+
+
+def transport(entry: ServerEntry, client: HttpClient) -> Callable[[], Transport]:
+    """The way to a server at which somebody is there to log in."""
+    clock, url = SystemClock(), entry.url or ""
+    authorizer = make_authorizer(
+        entry.auth,
+        server=entry.id,
+        url=url,
+        secret=None,
+        client=client,
+        tokens=MemoryTokens(),
+        clock=clock,
+        allow_private=True,
+        interactive_allowed=True,
+        show=browse,
+    )
+    target = HttpTarget(server=entry.id, url=url, authorizer=authorizer)
+    return lambda: http_transport(client, target, "http", clock)
 
 
 async def drive(url: str) -> None:
-    project = read_project({"mcpServers": {SERVER: entry(url)}}, root=Path.cwd())
+    said = {"url": url, "transport": "http", "protocol": VERSION}
+    told = auth(url)
+    project = read_project({"mcpServers": {SERVER: said | ({"auth": told} if told else {})}}, root=Path.cwd())
+    client = HttpClient()
     manager = ConnectionManager(
-        ServerRegistry.of(project), clock=SystemClock(), learned=MemoryLearned(), environ=os.environ
+        ServerRegistry.of(project),
+        learned=MemoryLearned(),
+        environ={},
+        transports={SERVER: transport(project.servers[SERVER], client)} if told else None,
     )
     try:
-        await SCENARIOS.get(os.environ["MCP_CONFORMANCE_SCENARIO"], calls_the_first)(Client(manager))
+        await SCENARIOS.get(SCENARIO, calls_the_first)(Client(manager, url))
     finally:
         await manager.close_all()
+        await client.close()
 
 
 if __name__ == "__main__":
