@@ -98,7 +98,7 @@ async def hands_a_schema_back(client: Client) -> None:
 
 
 async def accepts_defaults(client: Client) -> None:
-    """Answer what the server asks by the defaults that it names. A manager has nobody to ask, so: a session."""
+    """Answer by the defaults that the server names. A manager has nobody to ask, so a session is used."""
     agreed: list[dict[str, Any]] = []
 
     async def elicit(params: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +142,9 @@ def auth(url: str) -> dict[str, Any] | None:
     if not SCENARIO.startswith("auth/"):
         return None
     if SCENARIO not in CREDENTIALS:
-        known = {key: CONTEXT[key] for key in ("client_id", "client_secret", "issuer") if key in CONTEXT}
+        known: dict[str, Any] = {
+            key: CONTEXT[key] for key in ("client_id", "client_secret", "issuer") if key in CONTEXT
+        }
         return {"type": "oauth", "interactive": True, "client_id": DOCUMENT} | known
     resource = fetched(url, "oauth-protected-resource")
     server = fetched(resource["authorization_servers"][0], "oauth-authorization-server")
