@@ -211,7 +211,7 @@ class Link:
             messages, notes = read(data)
         except UnreadableError as error:
             answers, named = find_id(data, data)
-            if answers or id is None:
+            if answers:
                 self.broken(named if id is None else str(id).encode(), str(error))
             shown = one_line(data[:_SHOWN].decode(errors="replace"), _SHOWN)
             self.noise.tell(f"something was passed over because {error}: {shown}")

@@ -105,6 +105,8 @@ class SseTransport:
             error = facts.cut_off(self._target, _OPEN, "ended")
         except WireError as failure:
             error = failure
+        except Exception as failure:  # noqa: BLE001  (whatever happens, nobody may wait in vain)
+            error = facts.cut_off(self._target, _OPEN, f"failed: {failure!r}")
         if not opened.done():
             opened.set_result(error)
         elif not self._over:

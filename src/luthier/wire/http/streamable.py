@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from luthier.clock import Deadline, sleep
 from luthier.errors import ConnectError, ConnectionLostError, HttpError, ProtocolError, WireError
+from luthier.text import one_line
 from luthier.wire.codec import REFUSED, decode
 from luthier.wire.era import HANDSHAKE_VERSIONS, LATEST_MODERN, MODERN_VERSIONS
 from luthier.wire.frame import Oversized
@@ -222,7 +223,10 @@ class StreamableTransport:
             )
         if facts.is_html(answer.kind, body):
             raise facts.page_instead(self._target, asked_for(message), body)
-        return self._receiver.response(id, body)
+        if not self._receiver.response(id, body):
+            what = "it holds no answer" if _is_message(body) else f"it is not JSON: {_beginning(body)}"
+            raise facts.unreadable(self._target, asked_for(message), what, hint="Check `url` of that server.")
+        return True
 
     async def _post(self, message: Outgoing) -> Answer:
         return await self._client.open(
@@ -467,6 +471,10 @@ class StreamableTransport:
     def _noise(self, text: str) -> None:
         if self._on_noise is not None and not self._closed:
             self._on_noise(text)
+
+
+def _beginning(body: bytes) -> str:
+    return one_line(body[:400].decode(errors="replace"), 100)
 
 
 def _is_message(data: bytes) -> bool:
