@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from luthier._version import __version__
 
 if TYPE_CHECKING:
+    from luthier.connect import register_default_mcp_servers
     from luthier.errors import LuthierError, MCPToolError, Refused, SpecError
     from luthier.runtime import Runtime
     from luthier.taint import Label, Labelled
@@ -28,6 +29,7 @@ _HOMES = {
     "SpecError": "luthier.errors",
     "ToolResult": "luthier.tools",
     "ToolUri": "luthier.uri",
+    "register_default_mcp_servers": "luthier.connect",
     "tool": "luthier.tools.custom",
 }
 
@@ -43,6 +45,7 @@ __all__ = [
     "ToolResult",
     "ToolUri",
     "__version__",
+    "register_default_mcp_servers",
     "tool",
 ]
 

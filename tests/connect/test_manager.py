@@ -10,7 +10,7 @@ import pytest
 from luthier.clock import settle
 from luthier.connect import ConnectionManager, Lesson, ServerRegistry
 from luthier.context import CallContext
-from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, NotFoundError
+from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, NotFoundError, ProtocolError
 from luthier.events import (
     CallProgressed,
     ServerFailed,
@@ -678,3 +678,100 @@ async def test_who_waits_for_a_list_when_everything_is_closed_is_told_and_not_ca
     await settle()
     await house.settled(house.manager.close_all())
     assert isinstance(waiting.exception(), ConnectError)
+
+
+# Another server at the same place
+
+
+async def test_a_server_that_speaks_another_revision_now_is_connected_afresh_for_the_next_call() -> None:
+    house = House(server())
+    lute = house.servers["lute"]
+    await house.settled(house.call("lute", "play"))
+    lute.version = "2026-12-24"
+    with pytest.raises(ProtocolError, match="Unsupported protocol version"):
+        await house.settled(house.call("lute", "play"))
+    assert house.manager.state("lute") == "idle"
+    lute.version = "2026-07-28"
+    assert (await house.settled(house.call("lute", "play"))).content == "a note"
+    assert lute.connections == 2
+
+
+async def test_calls_that_are_still_under_way_are_not_broken_off_by_one_that_found_another_server() -> None:
+    house = House(server(slow=Delay(5.0, "done")))
+    lute = house.servers["lute"]
+    slow = house.start(house.call("lute", "slow"))
+    await settle(100)
+    lute.version = "2026-12-24"
+    with pytest.raises(ProtocolError):
+        await house.settled(house.call("lute", "play"))
+    await house.clock.advance(5.0)
+    assert (await slow).content == "done"
+
+
+async def test_a_list_that_finds_another_server_starts_over_too() -> None:
+    house = House(server(), lute={"cache_ttl": 0.0})
+    lute = house.servers["lute"]
+    await house.settled(house.manager.manifest("lute"))
+    lute.version = "2026-12-24"
+    listing = house.start(house.manager.manifest("lute", fresh=True))
+    await settle(200)
+    assert isinstance(listing.exception(), ProtocolError)
+    lute.version = "2026-07-28"
+    assert (await house.settled(house.manager.manifest("lute"))).find("play") is not None
+    assert lute.connections == 2
+
+
+# Trying out
+
+
+async def test_a_try_tells_what_a_server_is_and_offers() -> None:
+    house = House(server(odd="?"))
+    lute = house.servers["lute"]
+    lute.definitions["odd"] = {"inputSchema": 7}
+    report = await house.settled(house.manager.try_out("lute"))
+    assert (report.server, report.ok, report.error) == ("lute", True, None)
+    assert (report.transport, report.protocol) == ("memory", "2026-07-28")
+    assert report.to_json() == {
+        "id": "lute",
+        "ok": True,
+        "transport": "memory",
+        "protocol": "2026-07-28",
+        "name": report.name,
+        "tools": list(report.tools),
+        "dropped": [{"name": tool.name, "reason": tool.reason} for tool in report.dropped],
+        "seconds": 0.0,
+    }
+    assert "play" in report.tools
+    assert lute.open == []
+
+
+async def test_a_try_is_made_once_tells_what_went_wrong_and_heals_nothing() -> None:
+    house = House(server(), lute={"max_retries": 5})
+    house.servers["lute"].refusal = "not now"
+    report = await house.settled(house.manager.try_out("lute"))
+    assert str(report.error) == "not now"
+    assert report.to_json()["error"]["phase"] == "spawn"
+    await house.clock.advance(3600.0)
+    assert len(house.notebook.of(ServerStarting)) == 1
+    assert house.manager.state("lute") == "idle"
+
+
+async def test_a_try_whose_list_does_not_come_tells_so_and_is_put_away() -> None:
+    class Mute(MemoryServer):
+        def take(self, connection: Any, message: dict[str, Any]) -> None:
+            if message.get("method") != "tools/list":
+                super().take(connection, message)
+
+    house = House(Mute("lute"), lute={"timeout": 3.0})
+    trying = house.start(house.manager.try_out("lute"))
+    await house.clock.advance(3.1)
+    report = await trying
+    assert isinstance(report.error, CallTimeoutError)
+    assert report.protocol == "2026-07-28"
+    assert house.servers["lute"].open == []
+
+
+async def test_a_try_of_an_unknown_server_is_not_found() -> None:
+    house = House(server())
+    with pytest.raises(NotFoundError):
+        await house.manager.try_out("flute")

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from luthier import Labelled, MCPToolError, Refused, Runtime, SpecError, tool
+from luthier import (
+    Labelled,
+    MCPToolError,
+    Refused,
+    Runtime,
+    SpecError,
+    register_default_mcp_servers,
+    tool,
+)
 from luthier.errors import CallTimeoutError, ConnectError, InputError, NotFoundError
+from luthier.spec import ServerEntry
 from luthier.taint import UNTRUSTED
 from luthier.testing import MemoryAudit, MemoryServer
 from luthier.wire import Hang, Result
@@ -319,3 +328,44 @@ async def test_names_of_an_env_file_reach_the_servers_references(tmp_path: Path)
     }
     async with Runtime.open(source, root=tmp_path) as rt:
         assert (await rt.call("mcp://greeter/greet", name="Io")).content == "Hello from file, Io"
+
+
+async def test_a_server_that_is_registered_later_is_reached_and_known_to_ensembles(tmp_path: Path) -> None:
+    way = greeter().transport
+    async with Runtime.open({}, root=tmp_path, transports={"greeter": way}) as rt:
+        with pytest.raises(NotFoundError):
+            await rt.call("mcp://greeter/greet", name="Ada")
+        await rt.register(ServerEntry(id="greeter", command="python"))
+        assert (await rt.call("mcp://greeter/greet", name="Ada")).content == "Hello, Ada"
+        assert (await rt.run(GREETING)).output == {"said": "Hello, world"}
+        assert (await rt.test_server("greeter")).ok
+
+
+async def test_registering_in_the_place_of_another_closes_its_connections_and_wins(tmp_path: Path) -> None:
+    server = greeter()
+    async with opened(tmp_path, server) as rt:
+        await rt.call("mcp://greeter/greet", name="Ada")
+        await rt.register(ServerEntry(id="greeter", command="python", allowed_agents=()))
+        assert server.open == []
+        with pytest.raises(Refused):
+            await rt.call("mcp://greeter/greet", name="Ada")
+        await rt.register(ServerEntry(id="greeter", command="python"))
+        await rt.call("mcp://greeter/greet", name="Ada")
+    assert server.connections == 2
+
+
+async def test_the_default_servers_can_be_registered_with_a_runtime(tmp_path: Path) -> None:
+    async with Runtime.open({}, root=tmp_path) as rt:
+        assert await register_default_mcp_servers(rt, only=["fetch"]) == ("fetch",)
+        assert rt.project.servers["fetch"].command == "uvx"
+
+
+async def test_tokens_of_logins_are_kept_beside_the_other_state(tmp_path: Path) -> None:
+    entry = {
+        "url": "http://127.0.0.1:9/mcp",
+        "auth": {"type": "oauth", "interactive": True},
+        "max_retries": 0,
+    }
+    async with Runtime.open({"mcpServers": {"far": entry}}, root=tmp_path) as rt:
+        report = await rt.test_server("far")
+    assert isinstance(report.error, ConnectError)

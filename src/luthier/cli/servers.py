@@ -1,4 +1,7 @@
-"""`luthier servers`: the registry, as the project file has it. Starts nothing and resolves no reference."""
+"""`luthier servers`: the registry, as the project file has it, and a try at what stands behind it.
+
+Only `test` starts anything and resolves references.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from luthier.cli.options import OK, JsonOption, command, found_project
+from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
+from luthier.errors import SchemaError
 
 if TYPE_CHECKING:
-    from luthier.spec import ServerEntry
+    from luthier.connect import ServerReport
+    from luthier.errors import WireError
+    from luthier.spec import Project, ServerEntry
 
 app = typer.Typer(help="The servers that the project registers.", no_args_is_help=True)
 
@@ -56,6 +62,62 @@ def show_server(
         for key, value in facts.items():
             echo(f"{key:<{width}}  {escape(value) if isinstance(value, str) else to_json(value)}")
     return OK
+
+
+@app.command("test")
+@command
+def try_servers(
+    context: typer.Context,
+    server: Annotated[str | None, typer.Argument(help="Only this server, even if it is disabled.")] = None,
+    json: JsonOption = False,
+) -> int:
+    """Connect to each server once and list its tools; says what is wrong and what to do about it."""
+    from luthier.cli.render import echo, show_error, show_table, to_json
+    from luthier.cli.stopping import run_async
+
+    start_logging(context)
+    project = found_project(context)
+    ids = [server] if server else [entry.id for entry in project.servers.values() if not entry.disabled]
+    reports = run_async(_tested(project, ids))
+    if json:
+        echo(to_json({"servers": [report.to_json() for report in reports]}))
+    else:
+        show_table(("id", "", "transport", "protocol", "tools", "time"), map(_row, reports))
+    for report in reports:
+        if report.error is not None:
+            show_error(_advised(report.error))
+        for dropped in report.dropped:
+            show_error(SchemaError(f"{report.server}: tool {dropped.name!r} was dropped: {dropped.reason}"))
+    return OK if all(report.ok for report in reports) else FAILED
+
+
+async def _tested(project: Project, ids: list[str]) -> list[ServerReport]:
+    import asyncio
+
+    from luthier.runtime import Runtime
+
+    runtime = Runtime.open(project)  # not entered: that would insist on the servers that are required
+    try:
+        return await asyncio.gather(*map(runtime.test_server, ids))
+    finally:
+        await runtime.close()
+
+
+def _advised(error: WireError) -> WireError:
+    """The error with something to do next, where it has nothing of its own."""
+    error.hint = error.hint or f"See what its entry says: luthier servers show {error.server}"
+    return error
+
+
+def _row(report: ServerReport) -> tuple[str, ...]:
+    error = report.error
+    if error is None:
+        said = "ok"
+    else:
+        status = error.facts().get("status")
+        said = f"failed ({error.phase}{f', HTTP {status}' if status else ''})"
+    tools = str(len(report.tools)) if report.ok else ""
+    return report.server, said, report.transport, report.protocol, tools, f"{report.seconds:.2f} s"
 
 
 def described(entry: ServerEntry) -> dict[str, Any]:

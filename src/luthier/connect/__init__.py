@@ -1,5 +1,6 @@
 """Connections to servers: what may be reached and how, one owner for each, and the manager over them."""
 
+from luthier.connect.defaults import register_default_mcp_servers
 from luthier.connect.learned import FileLearned, Learned, Lesson, MemoryLearned
 from luthier.connect.manager import ConnectionManager
 from luthier.connect.registry import ServerRegistry
@@ -13,4 +14,5 @@ __all__ = [
     "MemoryLearned",
     "ServerRegistry",
     "ServerReport",
+    "register_default_mcp_servers",
 ]

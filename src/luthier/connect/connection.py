@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Opener = Callable[[int], Awaitable[Session]]
 
 _log = logging.getLogger("luthier.connect")
+_UNAUTHORIZED = 401
 
 
 class Connection:
@@ -245,8 +246,10 @@ def retry_after(error: WireError) -> float | None:
 
 
 def login_needed(error: WireError) -> bool:
-    """Whether nothing but a person's login gets any further."""
-    return isinstance(error, LoginNeededError)
+    """Whether nothing but a login, or other credentials, gets any further."""
+    if isinstance(error, LoginNeededError):
+        return True
+    return isinstance(error, ConnectError) and error.http is not None and error.http.status == _UNAUTHORIZED
 
 
 async def ended_within(tasks: Iterable[asyncio.Task[Any]], clock: Clock, seconds: float) -> bool:

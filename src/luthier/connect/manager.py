@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from luthier.spec import ServerEntry
     from luthier.tools import Manifest, Reply, Tool, ToolCall
     from luthier.wire import Session, Transport
+    from luthier.wire.auth.tokens import TokenStore
 
     T = TypeVar("T")
 
@@ -110,10 +111,11 @@ class _Server:
 class ConnectionManager:
     """`transports` gives ways to servers by id that replace what their entries say: for tests and mocks.
 
-    `environ` is what references are expanded from and servers inherit from. Times are seconds.
+    `environ` is what references are expanded from and servers inherit from. `tokens` makes what keeps
+    the tokens of logins, when the first server by URL is opened. Times are seconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (its parts, each of which has a default)
         self,
         registry: ServerRegistry,
         *,
@@ -122,6 +124,7 @@ class ConnectionManager:
         learned: Learned | None = None,
         environ: Mapping[str, str] | None = None,
         transports: Mapping[str, Callable[[], Transport]] | None = None,
+        tokens: Callable[[], TokenStore] | None = None,
         default_tool_timeout: float = TOOL_TIMEOUT,
         cache_ttl: float = CACHE_TTL,
     ) -> None:
@@ -129,6 +132,7 @@ class ConnectionManager:
         self._clock = clock or SystemClock()
         self._observers = observers or Observers()
         self._environ = os.environ if environ is None else environ
+        self._make_tokens = tokens
         self._openings = Openings(
             clock=self._clock,
             learned=learned or MemoryLearned(),
@@ -412,8 +416,10 @@ class ConnectionManager:
     def _by_url(self) -> Remotes:
         """What opens sessions by URL: loaded with the first server that needs it."""
         from luthier.connect.remotes import HttpRemotes
+        from luthier.wire.auth.tokens import MemoryTokens
 
-        return HttpRemotes(clock=self._clock, environ=self._environ)
+        make = self._make_tokens or MemoryTokens
+        return HttpRemotes(clock=self._clock, environ=self._environ, tokens=make())
 
     async def _fetch(self, server: _Server, link: _Link) -> Manifest:
         try:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from luthier.connect.openings import Opened
-from luthier.connect.targets import target_of
-from luthier.wire.http import HttpClient, Remembered, open_remote
+from luthier.connect.targets import auth_of, secret_of, target_of
+from luthier.wire.auth.factory import make_authorizer
+from luthier.wire.http import HttpClient, HttpTarget, Remembered, open_remote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from luthier.connect.registry import ServerRegistry
     from luthier.spec import ServerEntry
     from luthier.wire import Handlers
+    from luthier.wire.auth.tokens import TokenStore
     from luthier.wire.http import Kind
 
 _KINDS: tuple[Kind, ...] = ("http", "sse", "rest")
@@ -24,16 +28,17 @@ _KINDS: tuple[Kind, ...] = ("http", "sse", "rest")
 class HttpRemotes:
     """What servers by URL share, and how a session with each is opened."""
 
-    def __init__(self, *, clock: Clock, environ: Mapping[str, str]) -> None:
+    def __init__(self, *, clock: Clock, environ: Mapping[str, str], tokens: TokenStore) -> None:
         self._clock = clock
         self._environ = environ
+        self._tokens = tokens
         self._client = HttpClient(environ)
 
     async def open(
         self, entry: ServerEntry, registry: ServerRegistry, lesson: Lesson | None, handlers: Handlers
     ) -> Opened:
         """A session, or one WireError. `lesson` is what the server answered to before."""
-        target = target_of(entry, registry, self._environ)
+        target = self._target(entry, registry)
         remote = await open_remote(
             self._client,
             target,
@@ -45,6 +50,23 @@ class HttpRemotes:
             handlers=handlers,
         )
         return Opened(remote.session, remote.kind)
+
+    def _target(self, entry: ServerEntry, registry: ServerRegistry) -> HttpTarget:
+        """Where the server is, and what is shown to it. Nobody is asked to log in from here."""
+        target = target_of(entry, registry, self._environ)
+        authorizer = make_authorizer(
+            auth_of(entry, registry, self._environ),
+            server=entry.id,
+            url=target.url,
+            secret=secret_of(entry, self._environ),
+            client=self._client,
+            tokens=self._tokens,
+            clock=self._clock,
+            allow_private=entry.allow_private,
+            tls=target.tls,
+            proxy=target.proxy,
+        )
+        return msgspec.structs.replace(target, authorizer=authorizer)
 
     async def close(self) -> None:
         """Close all connections of the client."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
+import msgspec
+
 from luthier.errors import ConnectError, UnresolvedReferenceError
 from luthier.secrets import expand, find
 from luthier.text import escape, one_line
@@ -24,9 +26,12 @@ if TYPE_CHECKING:
 
     from luthier.connect.registry import ServerRegistry
     from luthier.spec import ServerEntry
+    from luthier.spec.project import Auth
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNFIT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f\\]")
 _UNFIT_IN_A_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_AUTH_TEXTS = ("token", "client_id", "client_secret", "token_url", "scope", "issuer")
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"}
 )
@@ -38,13 +43,31 @@ def target_of(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str
     try:
         return _target(entry, registry, environ)
     except UnresolvedReferenceError as error:
-        raise ConnectError(
-            f"Server {entry.id!r} cannot be reached: {error.message}",
-            server=entry.id,
-            phase="connect",
-            retryable=False,
-            hint=error.hint,
-        ) from error
+        raise _unresolved(entry, error) from error
+
+
+def auth_of(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> Auth:
+    """What the entry says of credentials, references expanded. Raises ConnectError likewise."""
+    try:
+        said = {
+            name: expanded(entry, environ, text, "auth", name)
+            for name in _AUTH_TEXTS
+            if isinstance(text := getattr(entry.auth, name), str)
+        }
+    except UnresolvedReferenceError as error:
+        raise _unresolved(entry, error) from error
+    for name in ("token_url", "issuer"):
+        if said.get(name):
+            _check_address(entry, registry, getattr(entry.auth, name), said[name], "auth", name)
+    return msgspec.structs.replace(entry.auth, **said)
+
+
+def secret_of(entry: ServerEntry, environ: Mapping[str, str]) -> str | None:
+    """The secret that signs requests, if there is one. Raises ConnectError likewise."""
+    try:
+        return None if entry.secret is None else expanded(entry, environ, entry.secret, "secret")
+    except UnresolvedReferenceError as error:
+        raise _unresolved(entry, error) from error
 
 
 def _target(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> HttpTarget:
@@ -57,7 +80,7 @@ def _target(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, 
         proxy=None if entry.proxy is None else _proxy(entry, environ, entry.proxy),
         max_message_bytes=entry.max_message_bytes,
         timeout=entry.timeout,
-        allow_private=_may_be_private(entry, registry, url),
+        allow_private=_check_address(entry, registry, entry.url or "", url, "url"),
     )
 
 
@@ -66,39 +89,39 @@ def expanded(entry: ServerEntry, environ: Mapping[str, str], text: str, *keys: s
     return expand(text, environ, place=entry.origin.place(*keys))
 
 
-def _may_be_private(entry: ServerEntry, registry: ServerRegistry, url: str) -> bool:
-    """Whether the address may be private or loopback. Refuses what may not be reached at all."""
-    scheme, host = _parts(entry, url)
-    if entry.allow_private or (registry.environment != "production" and not find(entry.url or "")):
+def _check_address(entry: ServerEntry, registry: ServerRegistry, written: str, url: str, *keys: str) -> bool:
+    """Whether what the name stands for may be private or this machine's own.
+
+    Refuses an address that may not be reached at all. `written` is the address before its expansion.
+    """
+    scheme, host = _parts(entry, url, *keys)
+    production = registry.environment == "production"
+    if entry.allow_private or not (production or find(written)):
         return True
-    what = "in production" if registry.environment == "production" else "where a reference decides on it"
+    what = "in production" if production else "where a reference decides on it"
     hint = "If it is meant, set `allow_private: true` for this server."
     if _is_inside(host):
-        refuse(
-            entry,
-            f"its address is private or this machine's own, which {what} is not allowed",
-            "url",
-            hint=hint,
-        )
+        why = f"its address is private or this machine's own, which is not allowed {what}"
+        refuse(entry, why, *keys, hint=hint)
     if scheme != "https":
-        refuse(entry, f"its address is not https, which {what} is needed", "url", hint="Write https://.")
+        refuse(entry, f"its address is not https, which is needed {what}", *keys, hint="Write https://.")
     return False
 
 
-def _parts(entry: ServerEntry, url: str) -> tuple[str, str]:
+def _parts(entry: ServerEntry, url: str, *keys: str) -> tuple[str, str]:
     """Scheme and host."""
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
     except ValueError:
-        refuse(entry, "its url cannot be read", "url")
-    if scheme not in ("http", "https") or not host or port == 0 or re.search(r"[\s\x00-\x1f\x7f\\]", url):
-        refuse(entry, "its url does not begin with https:// or http:// and name a host", "url")
+        refuse(entry, f"its {keys[-1]} cannot be read", *keys)
+    if scheme not in ("http", "https") or not host or port == 0 or _UNFIT_IN_A_URL.search(url):
+        refuse(entry, f"its {keys[-1]} does not begin with https:// or http:// and name a host", *keys)
     if parts.username is not None or parts.password is not None:
         refuse(
             entry,
-            "its url holds a user name or a password",
-            "url",
+            f"its {keys[-1]} holds a user name or a password",
+            *keys,
             hint="Put it where it is not shown: `auth: {type: bearer, token: …}`, or a header.",
         )
     return scheme, host
@@ -161,6 +184,16 @@ def _proxy(entry: ServerEntry, environ: Mapping[str, str], text: str) -> str:
     if not fits:
         refuse(entry, "its proxy does not begin with http:// or https:// and name a host", "proxy")
     return url
+
+
+def _unresolved(entry: ServerEntry, error: UnresolvedReferenceError) -> ConnectError:
+    return ConnectError(
+        f"Server {entry.id!r} cannot be reached: {error.message}",
+        server=entry.id,
+        phase="connect",
+        retryable=False,
+        hint=error.hint,
+    )
 
 
 def refuse(entry: ServerEntry, why: str, *keys: str | int, hint: str = "") -> NoReturn:

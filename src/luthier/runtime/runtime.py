@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from luthier.clock import Clock, SystemClock
-from luthier.connect import ConnectionManager, FileLearned, ServerRegistry
+from luthier.connect import ConnectionManager, FileLearned, ServerRegistry, ServerReport
 from luthier.context import OPERATOR, CallContext
 from luthier.errors import Refused, SpecError
 from luthier.events import Observer, Observers
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
+    from luthier.spec import ServerEntry
     from luthier.wire import Transport
+    from luthier.wire.auth.tokens import TokenStore
 
     Source = str | Path | Mapping[str, Any] | Project | None
 
@@ -77,6 +79,7 @@ class Runtime:
             learned=FileLearned(self._state / "state.json"),
             environ=self._environ,
             transports=transports,
+            tokens=self._tokens,
         )
         self._gateway = Gateway(
             registry=registry,
@@ -106,7 +109,7 @@ class Runtime:
         project = _project(source, root=Path(root) if root is not None else None)
         if servers:
             added = read_project({"mcpServers": dict(servers)}, root=project.root)
-            project = _with_servers(project, added)
+            project = _with_servers(project, added.servers)
         return cls(project, **parts)
 
     async def __aenter__(self) -> Self:
@@ -198,9 +201,25 @@ class Runtime:
         """Connect to a server now instead of at the first call. Raises NotFoundError and ConnectError."""
         await self._manager.connect(server)
 
+    async def register(self, entry: ServerEntry, /) -> None:
+        """Add a server, or put it in the place of the one of its id, whose connections are closed first."""
+        self.project = _with_servers(self.project, {entry.id: entry})
+        registry = self._manager.registry.with_entry(entry)
+        await self._manager.use(registry)
+        self._gateway.use(registry)
+
+    async def test_server(self, server: str) -> ServerReport:
+        """Connect to a server once more, list its tools and close: what came of it. Raises NotFoundError."""
+        return await self._manager.try_out(server)
+
     async def reconnect(self, server: str) -> None:
         """Close the server's connection; the next call opens a new one."""
         await self._manager.reconnect(server)
+
+    def _tokens(self) -> TokenStore:
+        from luthier.wire.auth.token_file import FileTokens
+
+        return FileTokens(self._state / "tokens.json", self._clock)
 
     async def _call(
         self, uri: ToolUri, arguments: Mapping[str, Any], timeout: float | None = None
@@ -227,10 +246,10 @@ def _project(source: Source, *, root: Path | None) -> Project:
             return read_project(source, root=root or Path.cwd())
 
 
-def _with_servers(project: Project, added: Project) -> Project:
+def _with_servers(project: Project, added: Mapping[str, ServerEntry]) -> Project:
     import msgspec
 
-    return msgspec.structs.replace(project, servers={**project.servers, **added.servers})
+    return msgspec.structs.replace(project, servers={**project.servers, **added})
 
 
 def _custom(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTool[..., Any]:

@@ -1,0 +1,103 @@
+"""`luthier servers test`: what stands behind the entries, and what is wrong with what does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from typer.testing import Result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Cli = Callable[..., Result]
+
+BROKEN = """
+  gone: {command: python, args: [gone.py], required: true}
+  secret: {url: "https://mcp.example.com/", auth: {type: bearer, token: "${LUTHIER_TEST_UNSET}"}}
+  resting: {command: python, args: [gone.py], disabled: true}
+"""
+
+
+def with_broken_servers(project: Path) -> None:
+    file = project / "luthier.yaml"
+    file.write_text(file.read_text().replace("mcpServers:\n", f"mcpServers:{BROKEN}", 1))
+
+
+def test_servers_that_work_are_told_with_what_they_speak_and_offer(cli: Cli, project: Path) -> None:
+    done = cli("servers", "test")
+    assert done.exit_code == 0, done.stderr
+    id, said, transport, protocol, tools, seconds = done.stdout.strip().split("\t")
+    assert (id, said, transport) == ("greeter", "ok", "stdio")
+    assert protocol.startswith("20")
+    assert int(tools) >= 1
+    assert seconds.endswith(" s")
+
+
+def test_a_server_that_does_not_work_is_told_with_what_to_do_and_fails_the_command(
+    cli: Cli, project: Path
+) -> None:
+    with_broken_servers(project)
+    done = cli("servers", "test")
+    assert done.exit_code == 1
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [row[:2] for row in rows] == [
+        ["gone", "failed (spawn)"],
+        ["secret", "failed (connect)"],
+        ["greeter", "ok"],
+    ]
+    assert "the script 'gone.py' is not there" in done.stderr
+    assert "luthier servers show gone" in done.stderr
+    assert "LUTHIER_TEST_UNSET is not set" in done.stderr
+
+
+def test_one_server_can_be_tested_alone_even_if_it_is_disabled(cli: Cli, project: Path) -> None:
+    with_broken_servers(project)
+    assert cli("servers", "test", "greeter").exit_code == 0
+    done = cli("servers", "test", "resting")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("resting\tfailed")
+
+
+def test_as_json_it_is_one_document(cli: Cli, project: Path) -> None:
+    with_broken_servers(project)
+    done = cli("servers", "test", "--json")
+    assert done.exit_code == 1
+    gone, secret, greeter = json.loads(done.stdout)["servers"]
+    assert (gone["ok"], gone["error"]["kind"], gone["error"]["phase"]) == (False, "connect", "spawn")
+    assert secret["error"]["message"].endswith("the environment variable LUTHIER_TEST_UNSET is not set.")
+    assert (greeter["ok"], "error" in greeter) == (True, False)
+    assert greeter["tools"]
+
+
+def test_a_server_that_is_not_there_is_a_fault_of_usage(cli: Cli, project: Path) -> None:
+    done = cli("servers", "test", "greter")
+    assert done.exit_code == 2
+    assert "Did you mean greeter?" in done.stderr
+
+
+def test_a_status_of_http_is_told(cli: Cli, folder: Path) -> None:
+    import threading
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+
+    class Closed(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_error(503)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Closed) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}/mcp"
+            (folder / "luthier.yaml").write_text(f"mcpServers: {{far: {{url: '{url}'}}}}\n")
+            done = cli("servers", "test")
+        finally:
+            server.shutdown()
+            thread.join(10)
+    assert done.exit_code == 1
+    assert "HTTP 503" in done.stdout
