@@ -26,7 +26,8 @@ def main() -> None:
         peer.append(taken(str(OFFICIAL), "-c", "import mcp"))
     ours, theirs = statistics.median(help_), statistics.median(peer)
     print(
-        f"luthier --help {ours * 1000:.0f} ms   import mcp {theirs * 1000:.0f} ms   ratio {ours / theirs:.2f}x"
+    a, b = ours * 1000, theirs * 1000
+    print(f"luthier --help {a:.0f} ms, import mcp {b:.0f} ms, ratio {ours / theirs:.2f}x")
     )
 
 
