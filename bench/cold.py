@@ -25,10 +25,8 @@ def main() -> None:
         help_.append(taken(str(OWN.with_name("luthier")), "--help"))
         peer.append(taken(str(OFFICIAL), "-c", "import mcp"))
     ours, theirs = statistics.median(help_), statistics.median(peer)
-    print(
     a, b = ours * 1000, theirs * 1000
     print(f"luthier --help {a:.0f} ms, import mcp {b:.0f} ms, ratio {ours / theirs:.2f}x")
-    )
 
 
 main()
