@@ -9,7 +9,7 @@ import pytest
 
 from luthier.clock import FakeClock, settle
 from luthier.errors import CallTimeoutError, ConnectionLostError, ProtocolError, WireError
-from luthier.wire import Fail, Hang, MemoryServer, Result, Session, open_session
+from luthier.wire import Fail, Handlers, Hang, MemoryServer, Result, Session, open_session
 from luthier.wire.behaviour import Drop, result_of
 from luthier.wire.tasks import CANCELLING, POLL, SHORTEST_POLL
 from tests.wire.support import bounded
@@ -32,7 +32,7 @@ class TaskServer(MemoryServer):
             return super()._behaviour(method, params)
         assert params["taskId"] == "t-1"
         self.asked.append(method)
-        if method == "tasks/cancel":
+        if method in ("tasks/cancel", "tasks/update"):
             return Result({})
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         return Result({"taskId": "t-1", **state}) if isinstance(state, dict) else state
@@ -42,12 +42,16 @@ WORKING: dict[str, Any] = {"status": "working", "pollIntervalMs": 2000}
 DONE: dict[str, Any] = {"status": "completed", "result": result_of("gold")}
 
 
-async def digging(server: TaskServer, **how: Any) -> tuple[Session, FakeClock, asyncio.Task[Reply]]:
+async def digging(
+    server: TaskServer, handlers: Handlers | None = None, **how: Any
+) -> tuple[Session, FakeClock, asyncio.Task[Reply]]:
     """A session, its clock, and a call that is under way."""
     clock = server.clock
     assert isinstance(clock, FakeClock)
     session = await bounded(
-        open_session(server.transport, server="m", clock=clock, timeout=10.0, pinned="2026-07-28")
+        open_session(
+            server.transport, server="m", clock=clock, timeout=10.0, pinned="2026-07-28", handlers=handlers
+        )
     )
     call = asyncio.create_task(session.call_tool("dig", {}, **{"timeout": 30.0, **how}))
     await settle()
@@ -142,6 +146,56 @@ async def test_a_task_that_needs_input_hands_out_what_it_asks_and_is_left_alive(
     assert reply.input_required["taskId"] == "t-1"
     assert reply.input_required["inputRequests"] == asks["inputRequests"]
     assert "tasks/cancel" not in server.asked
+
+
+async def elicited(params: dict[str, Any]) -> dict[str, Any]:
+    if params.get("message") == "loud":
+        raise ValueError("too loud")
+    return {"action": "accept", "content": {"said": params.get("message", "")}}
+
+
+def asking(**messages: str) -> dict[str, Any]:
+    """A task that asks a person something under each of these keys."""
+    requests = {
+        key: {"method": "elicitation/create", "params": {"message": said}} for key, said in messages.items()
+    }
+    return {"status": "input_required", "pollIntervalMs": 1000, "inputRequests": requests}
+
+
+async def test_a_task_is_given_what_it_asks_for_once_and_followed_on() -> None:
+    server = TaskServer(asking(a="who?"), asking(a="who?"), asking(a="who?", b="where?"), WORKING, DONE)
+    _, clock, call = await digging(server, handlers=Handlers(elicitation=elicited))
+    await clock.advance(10.0)
+    assert (await call).content == "gold"
+    given = [
+        message["params"]["inputResponses"]
+        for message in server.received
+        if message["method"] == "tasks/update"
+    ]
+    assert given == [
+        {"a": {"action": "accept", "content": {"said": "who?"}}},
+        {"b": {"action": "accept", "content": {"said": "where?"}}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        asking(a="loud"),
+        {"status": "input_required", "inputRequests": {"a": {"method": "roots/list"}}},
+        {"status": "input_required", "inputRequests": {}},
+        {"status": "input_required", "inputRequests": ["a"]},
+        {"status": "input_required"},
+    ],
+)
+async def test_what_a_task_asks_and_nobody_can_answer_is_handed_out(asks: dict[str, Any]) -> None:
+    server = TaskServer(asks)
+    _, clock, call = await digging(server, handlers=Handlers(elicitation=elicited))
+    await clock.advance(POLL)
+    reply = await call
+    assert reply.input_required is not None
+    assert reply.input_required.get("inputRequests") == asks.get("inputRequests")
+    assert server.asked == ["tasks/get"]
 
 
 async def test_a_caller_who_stops_waiting_calls_the_task_off() -> None:

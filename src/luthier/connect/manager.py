@@ -12,6 +12,8 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from luthier.clock import Deadline, SystemClock
 from luthier.connect.breakers import Breakers
 from luthier.connect.connection import Connection, ended_within
@@ -112,7 +114,8 @@ class ConnectionManager:
     """`transports` gives ways to servers by id that replace what their entries say: for tests and mocks.
 
     `environ` is what references are expanded from and servers inherit from. `tokens` makes what keeps
-    the tokens of logins, when the first server by URL is opened. Times are seconds.
+    the tokens of logins, when the first server by URL is opened. `handlers` answer what servers ask.
+    Times are seconds.
     """
 
     def __init__(  # noqa: PLR0913  (its parts, each of which has a default)
@@ -125,6 +128,7 @@ class ConnectionManager:
         environ: Mapping[str, str] | None = None,
         transports: Mapping[str, Callable[[], Transport]] | None = None,
         tokens: Callable[[], TokenStore] | None = None,
+        handlers: Handlers | None = None,
         default_tool_timeout: float = TOOL_TIMEOUT,
         cache_ttl: float = CACHE_TTL,
     ) -> None:
@@ -133,6 +137,7 @@ class ConnectionManager:
         self._observers = observers or Observers()
         self._environ = os.environ if environ is None else environ
         self._make_tokens = tokens
+        self._handlers = handlers or Handlers()
         self._openings = Openings(
             clock=self._clock,
             learned=learned or MemoryLearned(),
@@ -410,7 +415,9 @@ class ConnectionManager:
             entry.timeout,
         )
         noise = partial(self._noise, entry.id)
-        handlers = Handlers(on_tools_changed=link.manifests.changed, on_noise=noise)
+        handlers = msgspec.structs.replace(
+            self._handlers, on_tools_changed=link.manifests.changed, on_noise=noise
+        )
         return link
 
     def _by_url(self) -> Remotes:

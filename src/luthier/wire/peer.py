@@ -57,6 +57,25 @@ class Peer:
         link.on_request = self._asked
         link.on_notification = self._told
 
+    async def answer(self, requests: dict[str, Any]) -> dict[str, Any] | None:
+        """The answers to requests that came with a result, by their keys; None where one has none."""
+        wanted: list[tuple[str, Answerer, dict[str, Any]]] = []
+        for key, request in requests.items():
+            method = request.get("method") if isinstance(request, dict) else None
+            answerer = self._answerers.get(method) if isinstance(method, str) else None
+            if answerer is None:
+                return None
+            params = request.get("params")
+            wanted.append((key, answerer, params if isinstance(params, dict) else {}))
+        answers: dict[str, Any] = {}
+        for key, answerer, params in wanted:  # one after the other: they may be put to a person
+            try:
+                answers[key] = await answerer(params)
+            except Exception as error:  # noqa: BLE001  (a handler must not harm the connection)
+                self._link.noise.tell(f"the handler of {requests[key]['method']} failed: {error!r}")
+                return None
+        return answers
+
     def close(self) -> None:
         for task in self._working.values():
             task.cancel()

@@ -10,12 +10,14 @@ from luthier.tools import Manifest
 from luthier.wire.codec import value
 from luthier.wire.definitions import Listing, page_decoder
 from luthier.wire.era import MODERN_VERSIONS
-from luthier.wire.faults import HEADER_MISMATCH, METHOD_NOT_FOUND
+from luthier.wire.faults import HEADER_MISMATCH, METHOD_NOT_FOUND, timed_out
 from luthier.wire.listening import Listening
 from luthier.wire.mirrors import mirrored
 from luthier.wire.peer import Handlers, Peer
+from luthier.wire.pending import Request
 from luthier.wire.repair import UnreadableError
 from luthier.wire.results import TaskStarted, read_reply
+from luthier.wire.rounds import asked_back
 from luthier.wire.tasks import TASKS, Following
 from luthier.wire.transport import PLAIN, Routing
 
@@ -130,15 +132,50 @@ class Session:
 
         `timeout` is seconds without an answer or, where `timeout_max` bounds the whole, without progress.
         `meta` goes into the request's `_meta`. Where the server makes a task of the call, that is followed to
-        its end.
+        its end; where it asks back, the handlers answer. What they cannot answer is in the reply.
         """
         began = self._clock.monotonic()
+        longest = timeout if timeout_max is None else timeout_max
+        until = None if longest is None else began + longest
         params: dict[str, Any] = {"name": name, "arguments": arguments}
         own = self._meta
         if meta:
             params["_meta"] = {**meta, **own} if own else meta
         elif own:
             params["_meta"] = own
+        reply = await self._round(params, timeout, timeout_max, on_progress, until)
+        if reply.input_required is None or not self.modern:
+            return reply
+
+        async def again(more: dict[str, Any]) -> Reply:
+            left = self._left(until)
+            return await self._round(
+                {**params, **more},
+                _least(timeout, left),
+                None if timeout_max is None else left,
+                on_progress,
+                until,
+            )
+
+        try:
+            return await asked_back(
+                reply, again=again, answer=self._peer.answer, clock=self._clock, deadline=until
+            )
+        except TimeoutError:
+            request = Request(0, "tools/call", name, "call")
+            request.waited = self._clock.monotonic() - began
+            raise timed_out(self.server, request, sent=True) from None
+
+    async def _round(
+        self,
+        params: dict[str, Any],
+        timeout: float | None,
+        timeout_max: float | None,
+        on_progress: OnProgress | None,
+        until: float | None,
+    ) -> Reply:
+        """One round of a call that may take until then."""
+        name = params["name"]
         limits: dict[str, Any] = {"timeout": timeout, "timeout_max": timeout_max, "on_progress": on_progress}
         try:
             raw, odd = await self._send_call(params, **limits)
@@ -146,23 +183,28 @@ class Session:
             if error.code != HEADER_MISMATCH or not self.modern:
                 raise
             # The tool has changed what it wants mirrored, so it has not been called: list, and call it again.
-            left = None if timeout is None else max(0.0, began + timeout - self._clock.monotonic())
+            left = _least(timeout, self._left(until))
             await self.list_tools(timeout=left)
-            raw, odd = await self._send_call(params, **limits | {"timeout": left})
+            raw, odd = await self._send_call(
+                params, **limits | {"timeout": _least(timeout, self._left(until))}
+            )
         try:
             return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
         except TaskStarted as handle:
-            longest = timeout if timeout_max is None else timeout_max
             following = Following(
                 self._link,
                 self._clock,
                 handle,
                 tool=name,
-                meta=own or {},
+                meta=self._meta or {},
                 silence=None if timeout_max is None else timeout,
-                deadline=None if longest is None else began + longest,
+                deadline=until,
+                answer=self._peer.answer,
             )
         return await following.end()
+
+    def _left(self, until: float | None) -> float | None:
+        return None if until is None else max(0.0, until - self._clock.monotonic())
 
     def _send_call(
         self,
@@ -241,3 +283,9 @@ class Session:
                 phase="list",
             ) from None
         return page
+
+
+def _least(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

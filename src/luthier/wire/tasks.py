@@ -24,8 +24,12 @@ from luthier.wire.results import TaskStarted, read_reply
 from luthier.wire.transport import Routing
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from luthier.clock import Clock
     from luthier.wire.link import Link
+
+    Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
 
 TASKS = "io.modelcontextprotocol/tasks"
 """The name of the extension, as both sides declare it."""
@@ -61,7 +65,8 @@ class Following:
     """One task from its handle to its end. `meta` is what each request carries.
 
     `silence` is how many seconds the server may say nothing of the task, None for as long as there is time;
-    `deadline` is the monotonic second at which there is none left, None for never.
+    `deadline` is the monotonic second at which there is none left, None for never. `answer` gives what the
+    task asks for on its way, None where it cannot.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Following:
         meta: dict[str, Any],
         silence: float | None,
         deadline: float | None,
+        answer: Answer | None = None,
     ) -> None:
         self._link = link
         self._clock = clock
@@ -82,6 +88,8 @@ class Following:
         self._params = {"taskId": handle.id, "_meta": meta}
         self._silence = silence
         self._deadline = deadline
+        self._answer = answer
+        self._answered: set[str] = set()
         self._began = self._heard = clock.monotonic()
 
     async def end(self) -> Reply:
@@ -106,9 +114,33 @@ class Following:
             if answer is None:
                 continue
             task, raw = self._read(answer)
-            if task.status == "working":
+            if task.status == "working" or (task.status == "input_required" and await self._given(raw)):
                 continue
             return self._outcome(task, raw)
+
+    async def _given(self, raw: Raw) -> bool:
+        """Give the task what it asks for, where that is new; False where it cannot be given."""
+        whole, _ = value(raw, _any)
+        requests = whole.get("inputRequests")
+        if self._answer is None or not isinstance(requests, dict) or not requests:
+            return False
+        new = {key: request for key, request in requests.items() if key not in self._answered}
+        if not new:
+            return True  # it was given all of that, and has not noticed yet
+        answers = await self._answer(new)
+        if answers is None:
+            return False
+        self._answered |= answers.keys()
+        await self._link.request(
+            "tasks/update",
+            self._params | {"inputResponses": answers},
+            phase="call",
+            tool=self._tool,
+            routing=Routing(name=self._handle.id),
+            timeout=self._silence,
+        )
+        self._heard = self._clock.monotonic()
+        return True
 
     async def _asked(self) -> Raw | None:
         """The task as it is now; None when that cannot be learned, and may be the next time."""
