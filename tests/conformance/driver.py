@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from luthier.clock import SystemClock
 from luthier.connect import ConnectionManager, MemoryLearned, ServerRegistry
 from luthier.context import CallContext
 from luthier.spec import read_project
@@ -23,16 +22,12 @@ from luthier.taint import Labelled
 from luthier.tools import ToolCall
 from luthier.uri import ToolUri
 from luthier.wire import Handlers
-from luthier.wire.auth.factory import make_authorizer
 from luthier.wire.auth.tokens import MemoryTokens
-from luthier.wire.http import HttpClient, HttpTarget, http_transport, open_remote
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from luthier.spec import ServerEntry
     from luthier.tools import Reply
-    from luthier.wire import Transport
 
 SERVER = "suite"
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
@@ -43,9 +38,8 @@ CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "
 class Client:
     """One server behind the manager."""
 
-    def __init__(self, manager: ConnectionManager, url: str) -> None:
+    def __init__(self, manager: ConnectionManager) -> None:
         self.manager = manager
-        self.url = url
 
     async def names(self) -> list[str]:
         return [tool.name for tool in (await self.manager.manifest(SERVER)).tools]
@@ -85,6 +79,10 @@ async def calls_all(client: Client) -> None:
         await client.call(name, {"region": "us-west1"})
 
 
+async def calls_all_at_once(client: Client) -> None:
+    await asyncio.gather(*(client.call(name) for name in await client.names()))
+
+
 async def calls_as_told(client: Client) -> None:
     await client.names()
     for call in CONTEXT["toolCalls"]:
@@ -97,34 +95,17 @@ async def hands_a_schema_back(client: Client) -> None:
     await client.call(echo.name, {"schema": rich.input_schema})
 
 
-async def accepts_defaults(client: Client) -> None:
-    """Answer by the defaults that the server names. A manager has nobody to ask, so a session is used."""
-    agreed: list[dict[str, Any]] = []
-
-    async def elicit(params: dict[str, Any]) -> dict[str, Any]:
-        fields = params["requestedSchema"]["properties"].items()
-        agreed.append({name: field["default"] for name, field in fields if "default" in field})
-        return {"action": "accept", "content": agreed[-1]}
-
-    http = HttpClient()
-    remote = await open_remote(
-        http,
-        HttpTarget(server=SERVER, url=client.url),
-        "http",
-        clock=SystemClock(),
-        timeout=10,
-        pinned=VERSION,
-        handlers=Handlers(elicitation=elicit),
-    )
-    await remote.session.call_tool("test_client_elicitation_defaults", {}, timeout=10)
-    await remote.session.close()
-    await http.close()
+async def accept_defaults(params: dict[str, Any]) -> dict[str, Any]:
+    """A person who agrees to whatever the server proposes."""
+    fields = params.get("requestedSchema", {}).get("properties", {}).items()
+    agreed = {name: field["default"] for name, field in fields if "default" in field}
+    return {"action": "accept", "content": agreed}
 
 
 SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
     "initialize": lists,
     "tools_call": adds,
-    "elicitation-sep1034-client-defaults": accepts_defaults,
+    "sep-2322-client-request-state": calls_all_at_once,
     "json-schema-ref-no-deref": lists,
     "json-schema-2020-12-preservation": hands_a_schema_back,
     "http-custom-headers": calls_as_told,
@@ -171,41 +152,22 @@ async def browse(address: str) -> None:
     asyncio.get_running_loop().run_in_executor(None, follow)
 
 
-def transport(entry: ServerEntry, client: HttpClient) -> Callable[[], Transport]:
-    """The way to a server at which somebody is there to log in."""
-    clock, url = SystemClock(), entry.url or ""
-    authorizer = make_authorizer(
-        entry.auth,
-        server=entry.id,
-        url=url,
-        secret=None,
-        client=client,
-        tokens=MemoryTokens(),
-        clock=clock,
-        allow_private=True,
-        interactive_allowed=True,
-        show=browse,
-    )
-    target = HttpTarget(server=entry.id, url=url, authorizer=authorizer)
-    return lambda: http_transport(client, target, "http", clock)
-
-
 async def drive(url: str) -> None:
-    said = {"url": url, "transport": "http", "protocol": VERSION}
+    said = {"url": url, "transport": "http", "protocol": VERSION, "allow_private": True}
     told = auth(url)
     project = read_project({"mcpServers": {SERVER: said | ({"auth": told} if told else {})}}, root=Path.cwd())
-    client = HttpClient()
     manager = ConnectionManager(
         ServerRegistry.of(project),
         learned=MemoryLearned(),
         environ={},
-        transports={SERVER: transport(project.servers[SERVER], client)} if told else None,
+        tokens=MemoryTokens,
+        handlers=Handlers(elicitation=accept_defaults),
+        show=browse,
     )
     try:
-        await SCENARIOS.get(SCENARIO, calls_the_first)(Client(manager, url))
+        await SCENARIOS.get(SCENARIO, calls_the_first)(Client(manager))
     finally:
         await manager.close_all()
-        await client.close()
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from luthier.wire import Session, Transport
     from luthier.wire.auth.tokens import TokenStore
 
+    Show = Callable[[str], Awaitable[None]]
     T = TypeVar("T")
 
 TOOL_TIMEOUT = 30.0
@@ -115,7 +116,7 @@ class ConnectionManager:
 
     `environ` is what references are expanded from and servers inherit from. `tokens` makes what keeps
     the tokens of logins, when the first server by URL is opened. `handlers` answer what servers ask.
-    Times are seconds.
+    `show` gets the address at which a person is to log in; without it nobody is asked. Times are seconds.
     """
 
     def __init__(  # noqa: PLR0913  (its parts, each of which has a default)
@@ -129,6 +130,7 @@ class ConnectionManager:
         transports: Mapping[str, Callable[[], Transport]] | None = None,
         tokens: Callable[[], TokenStore] | None = None,
         handlers: Handlers | None = None,
+        show: Show | None = None,
         default_tool_timeout: float = TOOL_TIMEOUT,
         cache_ttl: float = CACHE_TTL,
     ) -> None:
@@ -138,6 +140,7 @@ class ConnectionManager:
         self._environ = os.environ if environ is None else environ
         self._make_tokens = tokens
         self._handlers = handlers or Handlers()
+        self._show = show
         self._openings = Openings(
             clock=self._clock,
             learned=learned or MemoryLearned(),
@@ -426,7 +429,7 @@ class ConnectionManager:
         from luthier.wire.auth.tokens import MemoryTokens
 
         make = self._make_tokens or MemoryTokens
-        return HttpRemotes(clock=self._clock, environ=self._environ, tokens=make())
+        return HttpRemotes(clock=self._clock, environ=self._environ, tokens=make(), show=self._show)
 
     async def _fetch(self, server: _Server, link: _Link) -> Manifest:
         try:

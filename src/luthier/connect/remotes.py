@@ -12,7 +12,7 @@ from luthier.wire.auth.factory import make_authorizer
 from luthier.wire.http import HttpClient, HttpTarget, Remembered, open_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from luthier.clock import Clock
     from luthier.connect.learned import Lesson
@@ -22,16 +22,24 @@ if TYPE_CHECKING:
     from luthier.wire.auth.tokens import TokenStore
     from luthier.wire.http import Kind
 
+    Show = Callable[[str], Awaitable[None]]
+
 _KINDS: tuple[Kind, ...] = ("http", "sse", "rest")
 
 
 class HttpRemotes:
-    """What servers by URL share, and how a session with each is opened."""
+    """What servers by URL share, and how a session with each is opened.
 
-    def __init__(self, *, clock: Clock, environ: Mapping[str, str], tokens: TokenStore) -> None:
+    `show` gets the address at which a person is to log in; without it nobody is asked.
+    """
+
+    def __init__(
+        self, *, clock: Clock, environ: Mapping[str, str], tokens: TokenStore, show: Show | None = None
+    ) -> None:
         self._clock = clock
         self._environ = environ
         self._tokens = tokens
+        self._show = show
         self._client = HttpClient(environ)
 
     async def open(
@@ -52,7 +60,7 @@ class HttpRemotes:
         return Opened(remote.session, remote.kind)
 
     def _target(self, entry: ServerEntry, registry: ServerRegistry) -> HttpTarget:
-        """Where the server is, and what is shown to it. Nobody is asked to log in from here."""
+        """Where the server is, and what is shown to it."""
         target = target_of(entry, registry, self._environ)
         authorizer = make_authorizer(
             auth_of(entry, registry, self._environ),
@@ -63,6 +71,8 @@ class HttpRemotes:
             tokens=self._tokens,
             clock=self._clock,
             allow_private=entry.allow_private,
+            interactive_allowed=self._show is not None,
+            show=self._show,
             tls=target.tls,
             proxy=target.proxy,
         )
