@@ -440,6 +440,17 @@ async def test_a_pinned_modern_revision_that_is_not_advertised_is_refused() -> N
     assert "advertises other revisions" in str(await refused(clock, server, pinned="2026-07-28"))
 
 
+async def test_a_server_that_refuses_a_pinned_revision_and_names_it_is_asked_once_more() -> None:
+    clock = FakeClock()
+    refuses = error(-32022, supported=["2026-07-28"])
+    server = Script(clock, discover=in_turn([refuses, result(DISCOVERED)]))
+    assert (await opened(clock, server, pinned="2026-07-28")).version == "2026-07-28"
+    stubborn = Script(clock, discover=refuses)
+    fault = await refused(clock, stubborn, pinned="2026-07-28")
+    assert stubborn.methods == ["server/discover"] * 2
+    assert ". Remove `protocol`" in str(fault)
+
+
 async def test_a_pin_that_is_no_revision_is_refused_before_anything_starts() -> None:
     clock = FakeClock()
     server = MemoryServer("m", clock=clock)

@@ -203,6 +203,9 @@ class _Opening:
     async def _discover_only(self, version: str) -> None:
         question = self._send_discover(version)
         await self._first(question)
+        if self._result(question) is None and version in self._advertised(question):
+            question = self._send_discover(version)  # it was refused, and named among what is spoken
+            await self._first(question)
         result = self._result(question)
         if result is None or version not in self._advertised(question):
             self._raise_final(question)
@@ -357,7 +360,7 @@ class _Opening:
 
     def _refusal(self, reason: str, *, retryable: bool = True, hint: str = "") -> ConnectError:
         return ConnectError(
-            f"No session with server {self._server!r}: {reason}",
+            f"No session with server {self._server!r}: {reason.rstrip('.')}.",
             server=self._server,
             stderr_tail=self.stderr_tail,
             retryable=retryable,
