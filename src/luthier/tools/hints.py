@@ -28,7 +28,8 @@ def _readable(hint: Any, known: dict[Any, Any]) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         inner, *notes = arguments
-        return Annotated[(_readable(inner, known), *notes)]
+        read = _readable(inner, known)
+        return hint if read is inner else Annotated[(read, *notes)]
     changed = tuple(_readable(argument, known) for argument in arguments)
     if all(new is old for new, old in zip(changed, arguments, strict=True)):
         return hint

@@ -9,6 +9,7 @@ import pytest
 
 from luthier.errors import CallTimeoutError, ConnectError, HttpError, ProtocolError
 from luthier.wire.http import OutgoingHttp, Remembered
+from luthier.wire.http.client import RENEWALS
 from tests.wire.http.support import (
     Answering,
     Asked,
@@ -191,7 +192,7 @@ async def test_a_server_that_wants_a_login_says_so_at_once(status: int, again: b
         assert caught.value.http.status == status
         assert caught.value.http.answer.www_authenticate == "Bearer"
         assert not caught.value.retryable
-        assert len(site.asked) == (2 if again else 1)
+        assert len(site.asked) == (1 + RENEWALS if again else 1)
 
 
 @pytest.mark.parametrize(

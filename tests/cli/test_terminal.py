@@ -1,0 +1,131 @@
+"""What a person at a terminal sees: a line for each step, tables, colour; and how to do without."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from luthier import events
+from luthier.cli.live import Board
+from luthier.uri import ToolUri
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOUND = 30.0
+URI = ToolUri.mcp("git", "git_log")
+
+
+def drawn(board: Board) -> str:
+    console = Console(file=io.StringIO(), width=120, force_terminal=False, color_system=None)
+    console.print(board)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_board_has_a_line_for_each_step_and_says_how_it_goes() -> None:
+    board = Board()
+    board.notify(events.RunBegan(at=0, run="r", ensemble="e", steps=("a", "b", "c")))
+    board.notify(events.StepBegan(at=0, run="r", step="a", operation="tools"))
+    board.notify(events.StepBegan(at=0, run="r", step="b", operation="tools", attempt=2))
+    board.notify(
+        events.CallProgressed(
+            at=0, call_id="1", uri=URI, progress=3, message="half\x1b[2J", run="r", step="a"
+        )
+    )
+    board.notify(events.StepDone(at=0, run="r", step="c", status="skipped", duration=0, reason="not needed"))
+    board.notify(events.ServerReady(at=0, server="s", protocol="2026-07-28", seconds=0.1))
+    lines = drawn(board).splitlines()
+    assert len(lines) == 3
+    assert "half\\x1b[2J" in lines[0]
+    assert "attempt 2" in lines[1]
+    assert lines[2].startswith("- c")
+    board.notify(events.StepDone(at=0, run="r", step="a", status="ok", duration=420))
+    board.notify(events.StepDone(at=0, run="r", step="b", status="failed", duration=7, reason="broke"))
+    lines = drawn(board).splitlines()
+    assert lines[0].split() == ["✓", "a", "0.42", "s"]
+    assert "broke" in lines[1]
+
+
+def test_progress_without_a_message_shows_the_number_and_for_an_unknown_step_nothing() -> None:
+    board = Board()
+    board.notify(events.CallProgressed(at=0, call_id="1", uri=URI, progress=3, run="r", step="a"))
+    assert drawn(board).strip() == ""
+    board.notify(events.StepBegan(at=0, run="r", step="a", operation="tools"))
+    board.notify(events.CallProgressed(at=0, call_id="1", uri=URI, progress=3, run="r", step="a"))
+    assert " 3" in drawn(board)
+
+
+def test_steps_of_a_nested_run_are_indented() -> None:
+    board = Board()
+    board.notify(events.RunBegan(at=0, run="outer", ensemble="o", steps=()))
+    board.notify(events.RunBegan(at=0, run="inner", ensemble="i", steps=(), parent="outer"))
+    board.notify(events.StepDone(at=0, run="inner", step="deep", status="ok", duration=0))
+    assert "   deep" in drawn(board)
+
+
+def at_terminal(folder: Path, *words: str, **environ: str) -> str:
+    """What the command writes when stdout and stderr are a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "luthier", *words],
+        cwd=folder,
+        stdout=theirs,
+        stderr=theirs,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"} | environ,
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            seen += chunk
+    except OSError:
+        pass  # the other end is closed: the command has ended
+    finally:
+        os.close(ours)
+        process.wait(BOUND)
+    return seen.decode()
+
+
+def test_a_run_at_a_terminal_shows_its_steps_and_its_result(project: Path) -> None:
+    seen = at_terminal(project, "run", "hello")
+    assert "greeting" in seen
+    assert "✓" in seen
+    assert "Hello, world" in seen
+
+
+def test_a_list_at_a_terminal_is_a_table_with_a_head(project: Path) -> None:
+    seen = at_terminal(project, "servers", "list")
+    assert "reached by" in seen
+    assert "\t" not in seen
+
+
+@pytest.mark.parametrize(("no_color", "painted"), [("", True), ("1", False)])
+def test_faults_are_painted_unless_no_color_is_set(project: Path, no_color: str, painted: bool) -> None:  # noqa: FBT001
+    seen = at_terminal(project, "run", "hallo", NO_COLOR=no_color)
+    assert ("\x1b[1;31m" in seen) is painted
+    assert "hello" in seen
+
+
+def test_a_reader_that_goes_away_ends_the_printing_without_a_traceback(project: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "luthier", "tools", "show", "mcp://greeter/greet"],
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.wait(BOUND)
+    process.stderr.close()
+    assert b"Traceback" not in said
