@@ -38,14 +38,14 @@ QUIET = os.environ | {"MCP_USE_ANONYMIZED_TELEMETRY": "false", "DO_NOT_TRACK": "
 class Contender:
     """One worker process; `ask` gives it a command and waits for its line."""
 
-    def __init__(self, name: str, *command: str | Path) -> None:
+    def __init__(self, name: str, *command: str | Path, **env: str) -> None:
         self.name = name
         self._process = subprocess.Popen(
             [str(part) for part in command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=QUIET,
+            env=QUIET | env,
         )
         self._lines = iter(self._process.stdout or ())
         self._line()

@@ -6,7 +6,7 @@ usage: governed.py SERVER.py|URL
 import asyncio
 import tempfile
 
-from place import ARGS, URL
+from place import ARGS, TOOL, URL, arguments
 from worker import serve
 
 from luthier import Runtime
@@ -27,7 +27,7 @@ async def main() -> None:
         async with Runtime.open({"mcpServers": {"echo": server}}, root=root, observers=[Count()]) as runtime:
 
             async def call(number: int) -> object:
-                return await runtime.call("mcp://echo/echo", text=f"hello world {number}")
+                return await runtime.call(f"mcp://echo/{TOOL}", arguments(number))
 
             await serve(call)
 

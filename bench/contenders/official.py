@@ -6,7 +6,7 @@ usage: official.py SERVER.py|URL
 import asyncio
 
 from mcp import Client, StdioServerParameters
-from place import ARGS, COMMAND, URL
+from place import ARGS, COMMAND, TOOL, URL, arguments
 from worker import serve
 
 
@@ -15,7 +15,7 @@ async def main() -> None:
         await client.list_tools()
 
         async def call(number: int) -> object:
-            return await client.call_tool("echo", {"text": f"hello world {number}"})
+            return await client.call_tool(TOOL, arguments(number))
 
         await serve(call)
 

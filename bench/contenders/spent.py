@@ -1,4 +1,4 @@
-"""What a piece of work costs this process: CPU seconds, and KiB of resident memory added."""
+"""What a piece of work costs this process: CPU and wall seconds, and KiB of resident memory added."""
 
 import gc
 import time
@@ -15,7 +15,9 @@ class Spent:
     def __init__(self) -> None:
         gc.collect()
         self._cpu, self._memory = time.process_time(), resident()
+        self._wall = time.perf_counter()
 
     def taken(self) -> dict[str, float]:
         cpu = time.process_time() - self._cpu
-        return {"cpu": cpu, "memory": resident() - self._memory}
+        wall = time.perf_counter() - self._wall
+        return {"cpu": cpu, "wall": wall, "memory": resident() - self._memory}
