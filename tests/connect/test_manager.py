@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from luthier.clock import settle
+from luthier.clock import FakeClock, settle
 from luthier.connect import ConnectionManager, Lesson, ServerRegistry
 from luthier.context import CallContext
 from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, NotFoundError, ProtocolError
@@ -22,9 +22,9 @@ from luthier.events import (
 from luthier.spec import ServerEntry
 from luthier.tools import Tool
 from luthier.uri import ToolUri
-from luthier.wire import MemoryServer
-from luthier.wire.behaviour import Delay, Drop, Fail, Hang, Progress
-from tests.connect.kit import House, wanted
+from luthier.wire import Handlers, MemoryServer
+from luthier.wire.behaviour import Delay, Drop, Fail, Hang, Progress, Result
+from tests.connect.kit import House, call, wanted
 
 
 def server(name: str = "lute", **tools: Any) -> MemoryServer:
@@ -719,6 +719,31 @@ async def test_a_list_that_finds_another_server_starts_over_too() -> None:
     lute.version = "2026-07-28"
     assert (await house.settled(house.manager.manifest("lute"))).find("play") is not None
     assert lute.connections == 2
+
+
+# Servers that ask
+
+
+async def test_what_a_server_asks_is_answered_by_the_handlers_that_the_manager_was_given() -> None:
+    async def person(params: dict[str, Any]) -> dict[str, Any]:
+        return {"action": "accept", "content": {"name": params["message"]}}
+
+    def greet(_: dict[str, Any]) -> Any:
+        if "inputResponses" in lute.received[-1]["params"]:
+            return lute.received[-1]["params"]["inputResponses"]["who"]["content"]["name"]
+        request = {"method": "elicitation/create", "params": {"message": "Ada"}}
+        return Result({"resultType": "input_required", "inputRequests": {"who": request}})
+
+    lute = MemoryServer("lute", {"greet": greet})
+    manager = ConnectionManager(
+        ServerRegistry([ServerEntry(id="lute", command="python")]),
+        clock=FakeClock(),
+        environ={},
+        transports={"lute": lute.transport},
+        handlers=Handlers(elicitation=person),
+    )
+    assert (await call(manager, wanted("lute", "greet"))).content == "Ada"
+    await manager.close_all()
 
 
 # Trying out

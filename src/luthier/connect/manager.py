@@ -242,7 +242,13 @@ class ConnectionManager:
         admitted = server.breakers.ask(call.uri.name)
         link.calls += 1
         try:
-            reply = await self._send(server, link, call, deadline)
+            try:
+                reply = await self._send(server, link, call, deadline)
+            except ConnectionLostError as error:
+                if error.sent:
+                    raise
+                # The connection had ended before it took the call: once more, on another.
+                reply = await self._send(server, link, call, deadline)
         except BaseException as error:
             server.breakers.raised(call.uri.name, admitted, error)
             await self._look_at(server, link, error, own=1)
@@ -255,15 +261,6 @@ class ConnectionManager:
         return checked(reply, tool, self._outputs.output(tool))
 
     async def _send(self, server: _Server, link: _Link, call: ToolCall, deadline: float | None) -> Reply:
-        try:
-            return await self._sent(server, link, call, deadline)
-        except ConnectionLostError as error:
-            if error.sent:
-                raise
-        # The connection had ended before it took the call: once more, on another.
-        return await self._sent(server, link, call, deadline)
-
-    async def _sent(self, server: _Server, link: _Link, call: ToolCall, deadline: float | None) -> Reply:
         session = link.connection.live or await self._session(link, call.uri, deadline)
         now = self._clock.monotonic()
         soft, longest = _limits(server, call, now, deadline)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from luthier._version import __version__
 from luthier.errors import ProtocolError, WireError
 from luthier.tools import Manifest
@@ -14,7 +16,7 @@ from luthier.wire.faults import HEADER_MISMATCH, METHOD_NOT_FOUND, timed_out
 from luthier.wire.listening import Listening
 from luthier.wire.mirrors import mirrored
 from luthier.wire.peer import Handlers, Peer
-from luthier.wire.pending import Request
+from luthier.wire.pending import OnProgress, Request
 from luthier.wire.repair import UnreadableError
 from luthier.wire.results import TaskStarted, read_reply
 from luthier.wire.rounds import asked_back
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from luthier.wire.definitions import Page
     from luthier.wire.link import Link
     from luthier.wire.mirrors import Mirrors
-    from luthier.wire.pending import OnProgress
 
 MAX_PAGES = 1000
 """Pages of one list that are read: a server with more repeats itself."""
@@ -48,6 +49,30 @@ def request_meta(version: str, handlers: Handlers) -> dict[str, Any]:
         f"{META}clientInfo": CLIENT_INFO,
         f"{META}clientCapabilities": handlers.capabilities | {"extensions": {TASKS: {}}},
     }
+
+
+class Limits(msgspec.Struct, frozen=True, gc=False):
+    """How long a call may take from when it began, and who is told of its progress. Monotonic seconds."""
+
+    began: float
+    timeout: float | None
+    timeout_max: float | None
+    on_progress: OnProgress | None
+
+    @property
+    def until(self) -> float | None:
+        """The last moment; None when there is none."""
+        longest = self.timeout if self.timeout_max is None else self.timeout_max
+        return None if longest is None else self.began + longest
+
+    def at(self, now: float) -> Limits:
+        """What is left of them then."""
+        until = self.until
+        if until is None:
+            return self
+        left = max(0.0, until - now)
+        idle = left if self.timeout is None else min(self.timeout, left)
+        return Limits(now, idle, None if self.timeout_max is None else left, self.on_progress)
 
 
 class Session:
@@ -134,86 +159,23 @@ class Session:
         `meta` goes into the request's `_meta`. Where the server makes a task of the call, that is followed to
         its end; where it asks back, the handlers answer. What they cannot answer is in the reply.
         """
-        began = self._clock.monotonic()
-        longest = timeout if timeout_max is None else timeout_max
-        until = None if longest is None else began + longest
         params: dict[str, Any] = {"name": name, "arguments": arguments}
         own = self._meta
         if meta:
             params["_meta"] = {**meta, **own} if own else meta
         elif own:
             params["_meta"] = own
-        reply = await self._round(params, timeout, timeout_max, on_progress, until)
-        if reply.input_required is None or not self.modern:
+        limits = Limits(self._clock.monotonic(), timeout, timeout_max, on_progress)
+        try:
+            raw, odd = await self._send_call(params, limits)
+            reply = read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
+        except (ProtocolError, TaskStarted) as end:
+            reply = await self._otherwise(end, params, limits)
+        if reply.input_required is None:
             return reply
+        return await self._asked_back(reply, params, limits)
 
-        async def again(more: dict[str, Any]) -> Reply:
-            left = self._left(until)
-            return await self._round(
-                {**params, **more},
-                _least(timeout, left),
-                None if timeout_max is None else left,
-                on_progress,
-                until,
-            )
-
-        try:
-            return await asked_back(
-                reply, again=again, answer=self._peer.answer, clock=self._clock, deadline=until
-            )
-        except TimeoutError:
-            request = Request(0, "tools/call", name, "call")
-            request.waited = self._clock.monotonic() - began
-            raise timed_out(self.server, request, sent=True) from None
-
-    async def _round(
-        self,
-        params: dict[str, Any],
-        timeout: float | None,
-        timeout_max: float | None,
-        on_progress: OnProgress | None,
-        until: float | None,
-    ) -> Reply:
-        """One round of a call that may take until then."""
-        name = params["name"]
-        limits: dict[str, Any] = {"timeout": timeout, "timeout_max": timeout_max, "on_progress": on_progress}
-        try:
-            raw, odd = await self._send_call(params, **limits)
-        except ProtocolError as error:
-            if error.code != HEADER_MISMATCH or not self.modern:
-                raise
-            # The tool has changed what it wants mirrored, so it has not been called: list, and call it again.
-            left = _least(timeout, self._left(until))
-            await self.list_tools(timeout=left)
-            raw, odd = await self._send_call(
-                params, **limits | {"timeout": _least(timeout, self._left(until))}
-            )
-        try:
-            return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
-        except TaskStarted as handle:
-            following = Following(
-                self._link,
-                self._clock,
-                handle,
-                tool=name,
-                meta=self._meta or {},
-                silence=None if timeout_max is None else timeout,
-                deadline=until,
-                answer=self._peer.answer,
-            )
-        return await following.end()
-
-    def _left(self, until: float | None) -> float | None:
-        return None if until is None else max(0.0, until - self._clock.monotonic())
-
-    def _send_call(
-        self,
-        params: dict[str, Any],
-        *,
-        timeout: float | None,
-        timeout_max: float | None,
-        on_progress: OnProgress | None,
-    ) -> Awaitable[tuple[Raw, tuple[str, ...]]]:
+    def _send_call(self, params: dict[str, Any], limits: Limits) -> Awaitable[tuple[Raw, tuple[str, ...]]]:
         name = params["name"]
         mirrors = self._mirrors.get(name) if self._mirrors else None
         return self._link.request(
@@ -221,11 +183,58 @@ class Session:
             params,
             phase="call",
             tool=name,
-            timeout=timeout,
-            timeout_max=timeout_max,
-            on_progress=on_progress,
+            timeout=limits.timeout,
+            timeout_max=limits.timeout_max,
+            on_progress=limits.on_progress,
             routing=PLAIN if mirrors is None else Routing(mirrored=mirrored(mirrors, params["arguments"])),
         )
+
+    async def _otherwise(
+        self, end: ProtocolError | TaskStarted, params: dict[str, Any], limits: Limits
+    ) -> Reply:
+        """What a call comes to that was not simply answered."""
+        name = params["name"]
+        if isinstance(end, ProtocolError):
+            if end.code != HEADER_MISMATCH or not self.modern:
+                raise end
+            # The tool has changed what it wants mirrored, so it has not been called: list, and call it again.
+            await self.list_tools(timeout=limits.at(self._clock.monotonic()).timeout)
+            try:
+                raw, odd = await self._send_call(params, limits.at(self._clock.monotonic()))
+                return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
+            except TaskStarted as handle:
+                end = handle
+        following = Following(
+            self._link,
+            self._clock,
+            end,
+            tool=name,
+            meta=self._meta or {},
+            silence=None if limits.timeout_max is None else limits.timeout,
+            deadline=limits.until,
+            answer=self._peer.answer,
+        )
+        return await following.end()
+
+    async def _asked_back(self, reply: Reply, params: dict[str, Any], limits: Limits) -> Reply:
+        """What a call comes to that asks for something first."""
+
+        async def again(more: dict[str, Any]) -> Reply:
+            further, left = {**params, **more}, limits.at(self._clock.monotonic())
+            try:
+                raw, odd = await self._send_call(further, left)
+                return read_reply(raw, odd, server=self.server, tool=params["name"], modern=self.modern)
+            except (ProtocolError, TaskStarted) as end:
+                return await self._otherwise(end, further, left)
+
+        try:
+            return await asked_back(
+                reply, again=again, answer=self._peer.answer, clock=self._clock, deadline=limits.until
+            )
+        except TimeoutError:
+            request = Request(0, "tools/call", params["name"], "call")
+            request.waited = self._clock.monotonic() - limits.began
+            raise timed_out(self.server, request, sent=True) from None
 
     async def ping(self, *, timeout: float) -> None:
         """Return if the server answers at all. A modern server is asked who it is, in place of `ping`."""
@@ -283,9 +292,3 @@ class Session:
                 phase="list",
             ) from None
         return page
-
-
-def _least(one: float | None, other: float | None) -> float | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
