@@ -96,10 +96,7 @@ def test_a_run_that_fails_exits_1_and_says_where(cli: Cli, project: Path) -> Non
         (("run", "hello", "--inputs", "nothing.json"), "nothing.json"),
         (("call", "greeter/greet"), "is not a tool address"),
         (("call", "mcp://greter/greet"), "Did you mean greeter?"),
-        (("call", "mcp://greeter/great"), "Did you mean greet?"),
         (("call", "mcp://greeter/greet", "--args", "[1]"), "--args is not a JSON object"),
-        (("call", "mcp://greeter/greet", "-a", "name=5"), "/name"),
-        (("call", "mcp://greeter/greet"), "name"),
         (("servers", "show", "greter"), "Did you mean greeter?"),
         (("tools", "show", "greet"), "is not a tool address"),
         (("--project", "nowhere.yaml", "servers", "list"), "nowhere.yaml"),
@@ -112,6 +109,74 @@ def test_what_cannot_be_meant_exits_2_and_says_why(
     assert done.exit_code == 2, done.output
     assert done.stdout == ""
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("mcp://greeter/great",), "Did you mean greet?"),
+        (("mcp://greeter/greet", "-a", "name=5"), "/name"),
+        (("mcp://greeter/greet",), "name"),
+    ],
+)
+def test_what_only_the_server_could_know_to_be_wrong_exits_1(
+    cli: Cli, project: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = cli("call", *words)
+    assert done.exit_code == 1, done.output
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("run", "nope"), "protocol"),
+        (("call", "mcp://nobody/x"), "protocol"),
+        (("run", "hello", "-i", "x"), "arguments"),
+    ],
+)
+def test_with_json_an_error_is_a_document_too(
+    cli: Cli, project: Path, words: tuple[str, ...], kind: str
+) -> None:
+    document = json.loads(cli(*words, "--json").stdout)
+    assert document["error"]["kind"] == kind
+    assert document["error"]["message"]
+
+
+def test_run_tells_the_faults_of_project_and_ensemble_together(cli: Cli, project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("    colour: red\n")
+    ensemble = project / "ensembles" / "hello.yaml"
+    ensemble.write_text(ensemble.read_text().replace("operation: code", "operation: cod"))
+    done = cli("run", "hello")
+    assert done.exit_code == 2
+    assert "colour" in done.stderr
+    assert "`cod`" in done.stderr
+
+
+def test_policies_that_cannot_be_enforced_stop_everything(cli: Cli, project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("policies: {default: deny}\n")
+    done = cli("call", "mcp://greeter/greet", "-a", "name=Jo")
+    assert done.exit_code == 2
+    assert "policies" in done.stderr
+
+
+def test_verbose_logs_what_happens_on_the_way(cli: Cli, project: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "luthier", "-vv", "call", "mcp://greeter/greet", "-a", "name=Al"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "ServerReady server='greeter'" in done.stderr
+    assert done.stdout == "Hello, Al\n"
+
+
+def test_help_is_plain(cli: Cli) -> None:
+    assert "─" not in cli("--help").output + cli("servers", "--help").output
 
 
 def test_all_faults_of_the_inputs_are_shown_together(cli: Cli, project: Path) -> None:

@@ -14,6 +14,7 @@ app = typer.Typer(
     name="luthier",
     help="Looks after the tools that agents and workflows use.",
     no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: the same on a terminal and in a pipe
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -8,7 +8,7 @@ import typer
 
 from luthier.cli.options import FAILED, OK, JsonOption, command, found_project
 
-app = typer.Typer(help="The audit log.", no_args_is_help=True)
+app = typer.Typer(help="The audit log.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("tail")

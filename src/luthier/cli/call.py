@@ -34,7 +34,7 @@ def call(
     from luthier.runtime import Runtime
     from luthier.uri import ToolUri
 
-    start_logging(context)
+    log = start_logging(context)
     project = found_project(context)
     arguments = read_arguments(argument or [], args)
     try:
@@ -43,7 +43,7 @@ def call(
         raise InputError([Fault(str(error))]) from None
 
     async def work() -> ToolResult:
-        async with Runtime.open(project) as runtime:
+        async with Runtime.open(project, observers=log) as runtime:
             return await runtime.call(address, arguments)
 
     result = run_async(work())

@@ -16,6 +16,7 @@ from luthier.errors import LuthierError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from luthier.events import Observer
     from luthier.spec import Project
 
 P = ParamSpec("P")
@@ -42,24 +43,33 @@ def found_project(context: typer.Context) -> Project:
     return load_project(path) if path is not None else read_project({}, root=Path.cwd())
 
 
-def start_logging(context: typer.Context) -> None:
-    """Log to stderr as asked for by -v; without it, nothing: progress and errors are shown otherwise."""
+def start_logging(context: typer.Context) -> tuple[Observer, ...]:
+    """Log to stderr as asked for by -v, and give whom events are to be told for it; without -v nobody."""
+    from luthier.observe import LogObserver
+
     chosen: Settings = context.obj
-    if chosen.verbose:
-        level = logging.INFO if chosen.verbose == 1 else logging.DEBUG
-        logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    if not chosen.verbose:
+        return ()
+    level = logging.INFO if chosen.verbose == 1 else logging.DEBUG
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    return (LogObserver(),)
 
 
 def command(function: Callable[P, int]) -> Callable[P, None]:
-    """A command returns its exit status; errors of the tree are shown and given theirs."""
+    """A command returns its exit status; errors of the tree are shown and given theirs.
+
+    With --json an error is a document on stdout as well.
+    """
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        from luthier.cli.render import show_error
+        from luthier.cli.render import echo, error_document, show_error, to_json
 
         try:
             status = function(*args, **kwargs)
         except LuthierError as error:
+            if kwargs.get("json"):
+                echo(to_json(error_document(error)))
             show_error(error)
             status = exit_status(error)
         raise typer.Exit(status)
@@ -68,14 +78,16 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
 
 
 def exit_status(error: LuthierError) -> int:
-    """2 for faults in files and usage, 3 for refusals, 1 for the rest."""
+    """2 where nothing was started: faults in files, usage, names; 3 for refusals by rule, 1 for the rest."""
     from luthier import errors
 
     match error:
+        case errors.NotFoundError(what="tool"):
+            return FAILED  # only its server knew
         case errors.FaultsError() | errors.NotFoundError() | errors.UnresolvedReferenceError():
             return USAGE
         case errors.Refused(refusal_kind="arguments"):
-            return USAGE
+            return FAILED  # the schema is the server's
         case errors.Refused():
             return REFUSED
         case _:

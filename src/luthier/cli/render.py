@@ -37,6 +37,19 @@ def show_value(value: Any) -> None:
     echo(escape(value) if isinstance(value, str) else to_json(value))
 
 
+def error_document(error: errors.LuthierError) -> dict[str, Any]:
+    """An error as a JSON document: kind, message, hint, facts, and the faults where there are several."""
+    document: dict[str, Any] = {
+        "kind": errors.kind_of(error),
+        "message": error.message,
+        "hint": error.hint,
+        "facts": error.facts(),
+    }
+    if isinstance(error, errors.FaultsError):
+        document["faults"] = [msgspec.to_builtins(fault) for fault in error.faults]
+    return {"error": document}
+
+
 def show_error(error: errors.LuthierError) -> None:
     """One error on stderr: its faults with their places, or what happened and what to do next."""
     if isinstance(error, errors.FaultsError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,9 @@ import typer
 from luthier.cli.options import FAILED, OK, REFUSED, JsonOption, command, found_project, start_logging
 
 if TYPE_CHECKING:
+    from luthier.cli.options import Settings
+    from luthier.errors import Fault
+    from luthier.events import Observer
     from luthier.spec import Ensemble, Project
     from luthier.workflows import Run
 
@@ -31,20 +35,43 @@ def run(
 ) -> int:
     """Run an ensemble and print its outputs."""
     from luthier.cli.inputs import read_inputs
+    from luthier.errors import SpecError
     from luthier.runtime import Library
 
-    start_logging(context)
-    project = found_project(context)
-    found = Library(project).get(ensemble)
+    log = start_logging(context)
+    try:
+        project = found_project(context)
+        found = Library(project).get(ensemble)
+    except SpecError as error:
+        raise SpecError(_all_faults(context, ensemble) or error.faults) from None
     values = read_inputs(found, given or [], inputs)
-    outcome = _perform(project, found, values, quiet=quiet)
+    outcome = _perform(project, found, values, log=log, quiet=quiet)
     _show(outcome, json=json)
     if outcome.success:
         return OK
     return REFUSED if outcome.refused else FAILED
 
 
-def _perform(project: Project, ensemble: Ensemble, values: dict[str, Any], *, quiet: bool) -> Run:
+def _all_faults(context: typer.Context, ensemble: str) -> list[Fault]:
+    """The faults of the project and of the ensemble together, whichever of them was found first."""
+    from luthier.spec import check_paths, find_project
+
+    chosen: Settings = context.obj
+    project = chosen.project or find_project(Path.cwd())
+    root = project.resolve().parent if project is not None else Path.cwd()
+    named = [Path(ensemble), *(root / "ensembles" / f"{ensemble}.{kind}" for kind in ("yaml", "yml"))]
+    files = [path for path in (project, *named) if path is not None and path.is_file()]
+    return [fault for fault in check_paths(files) if not fault.warning] if files else []
+
+
+def _perform(
+    project: Project,
+    ensemble: Ensemble,
+    values: dict[str, Any],
+    *,
+    log: tuple[Observer, ...],
+    quiet: bool,
+) -> Run:
     from luthier.cli.live import progress
     from luthier.cli.stopping import run_async
     from luthier.runtime import Runtime
@@ -53,7 +80,7 @@ def _perform(project: Project, ensemble: Ensemble, values: dict[str, Any], *, qu
     with redirect_stdout(sys.stderr), progress(quiet=quiet) as observers:
 
         async def work() -> Run:
-            async with Runtime.open(project, observers=observers) as runtime:
+            async with Runtime.open(project, observers=(*observers, *log)) as runtime:
                 return await runtime.run(ensemble, values)
 
         return run_async(work())

@@ -15,9 +15,10 @@ from luthier.errors import SchemaError
 if TYPE_CHECKING:
     from luthier.connect import ServerReport
     from luthier.errors import WireError
+    from luthier.events import Observer
     from luthier.spec import Project, ServerEntry
 
-app = typer.Typer(help="The servers that the project registers.", no_args_is_help=True)
+app = typer.Typer(help="The servers that the project registers.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
@@ -75,10 +76,10 @@ def try_servers(
     from luthier.cli.render import echo, show_error, show_table, to_json
     from luthier.cli.stopping import run_async
 
-    start_logging(context)
+    log = start_logging(context)
     project = found_project(context)
     ids = [server] if server else [entry.id for entry in project.servers.values() if not entry.disabled]
-    reports = run_async(_tested(project, ids))
+    reports = run_async(_tested(project, ids, log))
     if json:
         echo(to_json({"servers": [report.to_json() for report in reports]}))
     else:
@@ -91,12 +92,13 @@ def try_servers(
     return OK if all(report.ok for report in reports) else FAILED
 
 
-async def _tested(project: Project, ids: list[str]) -> list[ServerReport]:
+async def _tested(project: Project, ids: list[str], log: tuple[Observer, ...]) -> list[ServerReport]:
     import asyncio
 
     from luthier.runtime import Runtime
 
-    runtime = Runtime.open(project)  # not entered: that would insist on the servers that are required
+    # Not entered: that would insist on the servers that are required.
+    runtime = Runtime.open(project, observers=log)
     try:
         return await asyncio.gather(*map(runtime.test_server, ids))
     finally:

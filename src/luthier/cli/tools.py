@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from luthier.errors import LuthierError
     from luthier.tools import Tool
 
-app = typer.Typer(help="The tools that the servers offer.", no_args_is_help=True)
+app = typer.Typer(help="The tools that the servers offer.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
@@ -28,11 +28,11 @@ def list_tools(
     from luthier.runtime import Listing, Runtime
     from luthier.text import one_line
 
-    start_logging(context)
+    log = start_logging(context)
     project = found_project(context)
 
     async def work() -> Listing:
-        async with Runtime.open(project) as runtime:
+        async with Runtime.open(project, observers=log) as runtime:
             return await runtime.tools.load(*([server] if server else []))
 
     listing = run_async(work())
@@ -64,7 +64,7 @@ def show_tool(
     from luthier.text import escape
     from luthier.uri import ToolUri
 
-    start_logging(context)
+    log = start_logging(context)
     project = found_project(context)
     try:
         address = ToolUri.parse(uri)
@@ -72,7 +72,7 @@ def show_tool(
         raise InputError([Fault(str(error))]) from None
 
     async def work() -> Tool:
-        async with Runtime.open(project) as runtime:
+        async with Runtime.open(project, observers=log) as runtime:
             return await runtime.describe(address)
 
     tool = run_async(work())

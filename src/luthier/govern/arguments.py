@@ -81,5 +81,5 @@ def _misfit(call: GateCall, tool: Tool, faults: tuple[SchemaFault, ...]) -> Refu
         f"The arguments do not fit {tool.uri}: {shown}{more}.",
         rule=f"{first.rule} at {first.path or '/'}",
         place=f"input schema of {tool.uri}",
-        hint=f"See `luthier tools show {tool.uri}`.",
+        hint=f"See `luthier tools show {tool.uri}`." if tool.uri.scheme == "mcp" else "",
     )

@@ -148,6 +148,13 @@ def _read_env_file(reader: Reader, root: Path) -> EnvFile | None:
     return None
 
 
+def _forbids(policies: Any) -> bool:
+    """Whether policies say anything but that everything is allowed."""
+    if not isinstance(policies, dict):
+        return bool(policies != [])
+    return bool(policies.get("rules")) or policies.get("default", "allow") != "allow"
+
+
 def _read_unused(reader: Reader) -> dict[str, Any]:
     """Keys of later versions, kept as they are, and said to be without effect."""
     unused = {}
@@ -156,7 +163,10 @@ def _read_unused(reader: Reader) -> dict[str, Any]:
         if found is None:
             continue
         unused[name] = found.value
-        if name not in ("name", "version", "description"):
+        if name == "policies" and _forbids(found.value):
+            # What was written to keep calls from being made must not be passed over in silence.
+            reader.sink.add("this version cannot enforce policies yet", found.path, key=True)
+        elif name not in ("name", "version", "description"):
             message = f"this version does not use {quoted(str(found.path[-1]))} yet"
             reader.sink.add(message, found.path, key=True, warning=True)
     return unused
