@@ -83,6 +83,7 @@ class HttpPeer:
         self.take: Callable[[Exchange, Json], Awaitable[None]] = self.post
         self.answer: Callable[[Exchange, Json], Awaitable[None]] = self.put
         self.notified: Callable[[Exchange, Json], Awaitable[None]] = self.accept
+        self.get: Callable[[Exchange], Awaitable[None]] = self.open_stream
         self.server = HttpServer(self._heard)
         self.scheme = "http"
         self.tool("echo", echo)
@@ -154,7 +155,7 @@ class HttpPeer:
         else:
             await exchange.reply(404, b"Not Found", type="text/plain")
 
-    async def get(self, exchange: Exchange) -> None:
+    async def open_stream(self, exchange: Exchange) -> None:
         """The stream on which a server of the handshake eras says what nobody has asked for."""
         if exchange.request.headers.get("mcp-session-id") not in self.sessions:
             await exchange.reply(405, headers={"Allow": "POST"})

@@ -95,11 +95,19 @@ def wrong_ids(peer: HttpPeer) -> None:
 
 @mode
 def accepted(peer: HttpPeer) -> None:
-    """A server that takes note of a request as if it were a notification: 202, or 204, and nothing else."""
+    """A server that only takes note of a request: 202, or 204; some give the answer by the other stream."""
 
     @acts(peer)
     async def act(call: Call) -> None:
         await call.exchange.reply(int(call.arguments["code"]))
+        for listener in peer.listeners if "later" in peer.arguments else []:
+            await listener.event(call.answer(text("later")))
+
+    async def no_stream(exchange: Exchange) -> None:
+        await exchange.reply(405, headers={"Allow": "POST"})
+
+    if "later" not in peer.arguments:
+        peer.get = no_stream
 
 
 @mode
@@ -153,6 +161,7 @@ def nonsense(peer: HttpPeer) -> None:
 @mode
 def too_much(peer: HttpPeer) -> None:
     """More than anybody wants: bodies beyond the limit, without an end, packed small, and huge headers."""
+    bomb = gzip.compress(b" " * 30_000_000, compresslevel=1)
 
     @acts(peer)
     async def act(call: Call) -> None:
@@ -160,8 +169,7 @@ def too_much(peer: HttpPeer) -> None:
         if kind == "body":
             await exchange.json(call.answer(text("x" * 3_000_000)))
         elif kind == "bomb":
-            packed = gzip.compress(encode(call.answer(text("\0" * 100_000_000))), compresslevel=1)
-            await exchange.reply(200, packed, headers={"Content-Encoding": "gzip"})
+            await exchange.reply(200, bomb, headers={"Content-Encoding": "gzip"})
         elif kind == "headers":
             await exchange.reply(200, b"{}", headers={f"X-{n}": "x" * 1000 for n in range(2000)})
         elif kind == "endless body":

@@ -132,11 +132,11 @@ def slow_tools(peer: HttpPeer) -> None:
 
     @acts(peer)
     async def act(call: Call) -> Json:
-        cancelled = asyncio.ensure_future(call.cancelled.wait())
-        done = asyncio.ensure_future(released.wait())
-        await asyncio.wait([cancelled, done], return_when=asyncio.FIRST_COMPLETED)
-        for task in (cancelled, done):
-            task.cancel()
+        events = (call.cancelled.wait(), released.wait(), call.exchange.left())
+        waits = [asyncio.ensure_future(event) for event in events]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
         return text("released" if released.is_set() else "too late")
 
     async def release(_: Call) -> Json:
