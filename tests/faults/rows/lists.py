@@ -198,8 +198,8 @@ async def what_governs_a_tool_outlives_its_server(bench: Bench) -> None:
         assert (await rt.call("mcp://faulty/three")).content == "from the file"
 
 
-async def has(house: House, name: str) -> bool:
-    return name in await house.names()
+async def has(house: House, name: str, server: str = "faulty") -> bool:
+    return name in await house.names(server)
 
 
 async def fails_or_keeps(house: House, names: list[str]) -> bool:
