@@ -37,9 +37,8 @@ def main() -> None:
     for name, runs in (("official", theirs), ("luthier", ours)):
         wall, cpu, memory = (statistics.median(run[key] for run in runs) for key in ("wall", "cpu", "memory"))
         listed = runs[0]["tools"]
-        print(
-            f"{name:10} {wall:5.2f} s   {cpu:5.2f} s CPU   {memory / 1024:6.1f} MiB added   {listed:.0f} tools"
-        )
+        spent = f"{wall:5.2f} s   {cpu:5.2f} s CPU   {memory / 1024:6.1f} MiB added"
+        print(f"{name:10} {spent}   {listed:.0f} tools")
     for key in ("wall", "cpu", "memory"):
         ratio = statistics.median(r[key] for r in ours) / statistics.median(r[key] for r in theirs)
         print(f"ratio {key:6} {ratio:.2f}x")

@@ -1,6 +1,9 @@
-"""The least that a server by HTTP can do: a hand-written HTTP/1.1 answer to each POST, always as JSON.
+"""The least that a server by HTTP can do: a hand-written HTTP/1.1 answer to each POST.
 
-usage: echo_http.py [COUNT], prints the addresses, a line each. It ends with its stdin.
+At /mcp as JSON, at /events as an event stream, at /sse by the transport of 2024-11-05, and at /rest by the
+REST dialect.
+
+usage: echo_http.py [COUNT], prints the addresses (/mcp), a line each. It ends with its stdin.
 """
 
 import asyncio
@@ -18,6 +21,8 @@ RECORDS = {
     "inputSchema": {"type": "object", "properties": {"kilobytes": {"type": "integer"}}},
 }
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+REFUSED = b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 UNKNOWN = {"error": {"code": -32601, "message": "no such method"}}
 
 
@@ -45,6 +50,8 @@ def answer(method: str, params: dict[str, object]) -> dict[str, object]:
 
 
 class Http(asyncio.Protocol):
+    line: asyncio.WriteTransport  # the stream of the last who asked for one at /sse
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
         self._held = b""
@@ -62,15 +69,48 @@ class Http(asyncio.Protocol):
             self._answer(head, body)
 
     def _answer(self, head: bytes, body: bytes) -> None:
-        if not head.startswith(b"post"):
-            self._transport.write(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n")
+        method, target, _ = head.split(b" ", 2)
+        path = target.partition(b"?")[0].decode()
+        if method == b"get":
+            self._get(path)
+        elif path.startswith("/rest/"):
+            self._json(answer("tools/call", json.loads(body))["result"])
+        elif method == b"post":
+            self._post(path, json.loads(body))
+        else:
+            self._transport.write(REFUSED)
+
+    def _get(self, path: str) -> None:
+        if path == "/sse":
+            named = b"event: endpoint\ndata: /messages\n\n"
+            self._transport.write(STREAM + b"%x\r\n%s\r\n" % (len(named), named))
+            Http.line = self._transport
+        elif path == "/rest/tools":
+            self._json({"tools": [ECHO]})
+        else:
+            self._transport.write(REFUSED)
+
+    def _post(self, path: str, request: dict[str, object]) -> None:
+        if path == "/sse":
+            self._transport.write(REFUSED)
             return
-        request = json.loads(body)
         if "id" not in request:
             self._transport.write(ACCEPTED)
             return
         reply = {"jsonrpc": "2.0", "id": request["id"]}
         reply |= answer(request["method"], request.get("params") or {})
+        if path == "/mcp":
+            self._json(reply)
+            return
+        event = b"event: message\ndata: %s\n\n" % json.dumps(reply).encode()
+        chunk = b"%x\r\n%s\r\n" % (len(event), event)
+        if path == "/messages":
+            self._transport.write(ACCEPTED)
+            Http.line.write(chunk)
+        else:
+            self._transport.write(STREAM + chunk + b"0\r\n\r\n")
+
+    def _json(self, reply: dict[str, object]) -> None:
         text = json.dumps(reply, separators=(",", ":")).encode()
         lines = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text)
         self._transport.write(lines + text)
