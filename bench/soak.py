@@ -2,8 +2,8 @@
 
 usage: soak.py [CALLS [TRANSPORT...]]
 
-The client is looked at after a fifth of the calls, when caches are full, and at the end: resident memory, open
-files, tasks. Exits with 1 if one of them has grown.
+The client is looked at after a fifth of the calls, when caches are full, and at the end: memory, open files,
+tasks. Exits with 1 if one of them has grown.
 """
 
 from __future__ import annotations
