@@ -13,6 +13,8 @@ from luthier.clock import SystemClock
 from luthier.wire.http import HttpClient, HttpTarget, Kind, Remembered, open_remote
 
 if TYPE_CHECKING:
+    import ssl
+
     from luthier.wire import Handlers, Session
 
 BOUND = 20.0
@@ -98,23 +100,23 @@ Handler = Callable[[Asked, Answering], Awaitable[None] | None]
 class Site:
     """`answer` is given each request; the default is a server of the old era with a tool `echo`."""
 
-    def __init__(self, answer: Handler | None = None) -> None:
+    def __init__(self, answer: Handler | None = None, *, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.asked: list[Asked] = []
         self.answer: Handler = answer or legacy
-        self.gone: list[str] = []  # what was still under way when the client left
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self.port = 0
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/mcp"
+        return f"{'http' if self._tls is None else 'https'}://127.0.0.1:{self.port}/mcp"
 
     def rpcs(self) -> list[str]:
         return [asked.rpc for asked in self.asked]
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -71,10 +71,12 @@ async def test_a_prefix_that_a_proxy_hides_is_kept(status: int) -> None:
         else:
             await sse(asked, answering)
 
-    async with Site(behind) as site:
-        async with session_at(f"http://127.0.0.1:{site.port}/proxy/sse", "sse") as session:
-            assert await call(session) == "hi"
-            assert [asked.path for asked in site.asked].count("/messages?s=1") == 1
+    async with (
+        Site(behind) as site,
+        session_at(f"http://127.0.0.1:{site.port}/proxy/sse", "sse") as session,
+    ):
+        assert await call(session) == "hi"
+        assert [asked.path for asked in site.asked].count("/messages?s=1") == 1
 
 
 async def test_nothing_is_sent_to_another_origin() -> None:
@@ -120,13 +122,15 @@ async def test_odd_events_are_passed_over() -> None:
     sse = Sse()
     noise: list[str] = []
     handlers = Handlers(on_noise=noise.append)
-    async with Site(sse) as site:
-        async with session_at(site.url, "sse", max_message_bytes=4096, handlers=handlers) as session:
-            sse.stream.event(b"x" * 10_000)
-            sse.stream.event(b"hello", name="greeting")
-            sse.stream.event(b"not json")
-            assert await call(session) == "hi"
-            assert any("thrown away" in line for line in noise)
+    async with (
+        Site(sse) as site,
+        session_at(site.url, "sse", max_message_bytes=4096, handlers=handlers) as session,
+    ):
+        sse.stream.event(b"x" * 10_000)
+        sse.stream.event(b"hello", name="greeting")
+        sse.stream.event(b"not json")
+        assert await call(session) == "hi"
+        assert any("thrown away" in line for line in noise)
 
 
 async def test_a_call_that_takes_too_long_is_cancelled() -> None:
@@ -148,10 +152,12 @@ async def test_notifications_that_are_not_taken_are_noise() -> None:
         else:
             await sse(asked, answering)
 
-    async with Site(picky) as site:
-        async with session_at(site.url, "sse", handlers=Handlers(on_noise=noise.append)) as session:
-            assert await call(session) == "hi"
-            await until(lambda: any("was not taken" in line for line in noise))
+    async with (
+        Site(picky) as site,
+        session_at(site.url, "sse", handlers=Handlers(on_noise=noise.append)) as session,
+    ):
+        assert await call(session) == "hi"
+        await until(lambda: any("was not taken" in line for line in noise))
 
 
 def _give(status: int, body: bytes, kind: str) -> Any:

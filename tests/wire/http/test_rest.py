@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from luthier.errors import CallTimeoutError, ConnectError, HttpError, ProtocolError
+from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, HttpError, ProtocolError
 from luthier.wire.http import OutgoingHttp, Remembered
 from luthier.wire.http.client import RENEWALS
 from tests.wire.http.support import (
@@ -283,3 +283,72 @@ async def test_no_time_is_an_error_too() -> None:
         with pytest.raises(ConnectError):
             async with session_at(site.url, "auto", timeout=0.0):
                 pass
+
+
+class Failing(Signer):
+    """Credentials that fail in a way that nobody foresaw."""
+
+    broken = False
+
+    async def headers(self, request: OutgoingHttp) -> dict[str, str]:
+        if self.broken and (request.method == "POST" or not request.body):
+            raise RuntimeError("a slip of ours")
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("server", "kind"), [(legacy, "http"), (Sse(), "sse"), (rest, "rest")], ids=["http", "sse", "rest"]
+)
+async def test_a_slip_of_ours_ends_the_wait_of_its_call_only(server: Any, kind: str) -> None:
+    signer = Failing()
+    async with Site(server) as site, session_at(site.url, kind, authorizer=signer) as session:
+        signer.broken = True
+        with pytest.raises(ConnectionLostError, match="a slip of ours"):
+            await call(session)
+        signer.broken = False
+        assert await call(session)
+
+
+@pytest.mark.parametrize("kind", ["http", "sse", "rest"])
+async def test_a_slip_of_ours_while_connecting_is_an_error_at_once(kind: str) -> None:
+    signer = Failing()
+    signer.broken = True
+    async with Site(legacy) as site:
+        with pytest.raises(ConnectError, match="a slip of ours"):
+            async with session_at(site.url, kind, authorizer=signer):
+                pass
+
+
+class Raising(Signer):
+    """Credentials that cannot be renewed."""
+
+    async def challenged(self, status: int, headers: Any, sent: Any) -> bool:
+        self.challenges.append(len(headers) + len(sent))
+        raise ConnectError(f"no login after {status}", server="far", retryable=False)
+
+
+async def test_credentials_that_cannot_be_renewed_say_why() -> None:
+    async with Site(lambda _, answering: answering.give(401)) as site:
+        with pytest.raises(ConnectError, match="no login after 401"):
+            async with session_at(site.url, "auto", authorizer=Raising()):
+                pass
+        assert len(site.asked) == 1
+
+
+async def test_a_call_by_sse_is_left_when_the_session_is_closed() -> None:
+    sse = Sse()
+    hanging = asyncio.Event()
+
+    async def hang(asked: Asked, answering: Answering) -> None:
+        if asked.rpc == "tools/call":
+            hanging.set()
+            await answering.gone()
+        else:
+            await sse(asked, answering)
+
+    async with Site(hang) as site, session_at(site.url, "sse") as session:
+        calling = asyncio.create_task(call(session))
+        await bounded(hanging.wait())
+        await bounded(session.close())
+        with pytest.raises(ConnectionLostError):
+            await bounded(calling)

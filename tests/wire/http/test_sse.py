@@ -109,7 +109,7 @@ def test_the_last_event_may_lack_its_end() -> None:
         assert parser.end() is None
 
 
-@pytest.mark.parametrize("cut", [1, 7, 100, 100_000])
+@pytest.mark.parametrize("cut", [3, 100, 100_000])
 @pytest.mark.parametrize("size", [1001, 200_000])
 def test_an_event_over_the_limit_is_thrown_away_but_for_its_ends(size: int, cut: int) -> None:
     stream = b'data: {"head":"' + b"x" * size + b'","id":9}\n\ndata: after\n\n'

@@ -335,9 +335,11 @@ async def test_a_body_over_the_limit_is_not_read_to_its_end() -> None:
 
 async def test_a_large_answer_is_read_whole() -> None:
     large = "y" * 3_000_000
-    async with Site(_answers("application/json", lambda id: answer(id, text(large)))) as site:
-        async with session_at(site.url) as session:
-            assert await call(session) == large
+    async with (
+        Site(_answers("application/json", lambda id: answer(id, text(large)))) as site,
+        session_at(site.url) as session,
+    ):
+        assert await call(session) == large
 
 
 async def test_a_slow_drip_ends_with_its_deadline_and_its_connection() -> None:
@@ -432,31 +434,35 @@ def _moved(status: int, location: str) -> Any:
 
 @pytest.mark.parametrize("status", [307, 308])
 async def test_a_redirect_within_the_origin_is_followed_with_method_and_body(status: int) -> None:
-    async with Site(_moved(status, "/mcp/")) as site:
-        async with session_at(site.url, headers={"Authorization": "Bearer t"}) as session:
-            assert await call(session) == "hi"
-            asked = next(asked for asked in site.asked if asked.path == "/mcp/" and asked.rpc == "tools/call")
-            assert asked.headers["authorization"] == "Bearer t"
+    async with (
+        Site(_moved(status, "/mcp/")) as site,
+        session_at(site.url, headers={"Authorization": "Bearer t"}) as session,
+    ):
+        assert await call(session) == "hi"
+        asked = next(asked for asked in site.asked if asked.path == "/mcp/" and asked.rpc == "tools/call")
+        assert asked.headers["authorization"] == "Bearer t"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_no_other_redirect_is_followed(status: int) -> None:
     location = "http://elsewhere.example/mcp?token=secret"
-    async with Site(on_call(lambda _, answering: answering.give(status, Location=location))) as site:
-        async with session_at(site.url) as session:
-            with pytest.raises(
-                HttpError, match=r"redirects .* to http://elsewhere.example/mcp, which"
-            ) as caught:
-                await call(session)
-            assert "secret" not in str(caught.value)
-            assert caught.value.status == status
+    async with (
+        Site(on_call(lambda _, answering: answering.give(status, Location=location))) as site,
+        session_at(site.url) as session,
+    ):
+        with pytest.raises(HttpError, match=r"redirects .* to http://elsewhere.example/mcp, which") as caught:
+            await call(session)
+        assert "secret" not in str(caught.value)
+        assert caught.value.status == status
 
 
 async def test_redirects_in_a_circle_end() -> None:
-    async with Site(on_call(lambda _, answering: answering.give(307, Location="/mcp"))) as site:
-        async with session_at(site.url) as session:
-            with pytest.raises(HttpError, match="without end"):
-                await call(session)
+    async with (
+        Site(on_call(lambda _, answering: answering.give(307, Location="/mcp"))) as site,
+        session_at(site.url) as session,
+    ):
+        with pytest.raises(HttpError, match="without end"):
+            await call(session)
 
 
 # Streams
@@ -868,25 +874,29 @@ async def test_an_answer_that_was_accepted_for_later_comes_in_the_standing_strea
             await sessions(asked, answering)
 
     noise: list[str] = []
-    async with Site(later) as site:
-        async with session_at(site.url, handlers=Handlers(on_noise=noise.append)) as session:
-            await until(lambda: sessions.streams)
-            sessions.streams[0].event({"jsonrpc": "2.0", "id": 77, "method": "ping"})
-            await until(lambda: any(asked.body.find(b'"id":77') > 0 for asked in site.asked))
-            sessions.streams[0].event(b"x" * 20)
-            assert await call(session) == "later"
+    async with (
+        Site(later) as site,
+        session_at(site.url, handlers=Handlers(on_noise=noise.append)) as session,
+    ):
+        await until(lambda: sessions.streams)
+        sessions.streams[0].event({"jsonrpc": "2.0", "id": 77, "method": "ping"})
+        await until(lambda: any(asked.body.find(b'"id":77') > 0 for asked in site.asked))
+        sessions.streams[0].event(b"x" * 20)
+        assert await call(session) == "later"
 
 
 async def test_large_events_of_the_standing_stream_are_passed_over() -> None:
     sessions = Sessions(stream=True)
     noise: list[str] = []
     handlers = Handlers(on_noise=noise.append)
-    async with Site(sessions) as site:
-        async with session_at(site.url, handlers=handlers, max_message_bytes=2048) as session:
-            await until(lambda: sessions.streams)
-            sessions.streams[0].event(b"x" * 5000)
-            await until(lambda: any("thrown away" in line for line in noise))
-            assert await call(session) == "hi"
+    async with (
+        Site(sessions) as site,
+        session_at(site.url, handlers=handlers, max_message_bytes=2048) as session,
+    ):
+        await until(lambda: sessions.streams)
+        sessions.streams[0].event(b"x" * 5000)
+        await until(lambda: any("thrown away" in line for line in noise))
+        assert await call(session) == "hi"
 
 
 # Mirrored arguments

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.wire.http.connector import is_private
 from luthier.wire.http.facts import retry_after
 from luthier.wire.http.proxies import proxy_for
 from luthier.wire.http.target import below, endpoints, origin, redirected, same_origin, shown
@@ -114,26 +113,6 @@ LOCAL = {"http_proxy": "http://p:1", "HTTPS_PROXY": "q:2"}
 )
 def test_which_proxy_an_address_is_reached_by(url: str, environ: dict[str, str], proxy: str | None) -> None:
     assert proxy_for(url, environ) == proxy
-
-
-@pytest.mark.parametrize(
-    ("address", "private"),
-    [
-        ("127.0.0.1", True),
-        ("10.0.0.1", True),
-        ("169.254.169.254", True),
-        ("::1", True),
-        ("fe80::1%eth0", True),
-        ("::ffff:127.0.0.1", True),
-        ("2002:7f00:1::", True),
-        ("224.0.0.1", True),
-        ("1.1.1.1", False),
-        ("2606:4700::1111", False),
-        ("name.example", False),
-    ],
-)
-def test_which_addresses_are_private(address: str, private: bool) -> None:  # noqa: FBT001
-    assert is_private(address) is private
 
 
 @pytest.mark.parametrize(

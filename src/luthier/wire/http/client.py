@@ -15,6 +15,7 @@ from luthier._version import __version__
 from luthier.errors import WireError
 from luthier.wire.http import facts
 from luthier.wire.http.authorizer import OutgoingHttp
+from luthier.wire.http.connector import connector, refuse_private
 from luthier.wire.http.inflate import ACCEPTED, Inflater, unpacker
 from luthier.wire.http.proxies import proxy_for
 from luthier.wire.http.target import origin, redirected
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
 
 PER_ORIGIN = 128
 """Connections to one origin at most; more requests wait for one to become free."""
-
-KEEP_ALIVE = 4.0
-"""Seconds that an idle connection is kept: less than the 5 s after which common servers close theirs, so that
-a request is not lost on a connection that the server is just closing."""
 
 REDIRECTS = 5
 
@@ -116,6 +113,8 @@ class HttpClient:
         self, target: HttpTarget, asked: Asked, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> Answer:
         try:
+            if not target.allow_private:
+                refuse_private(origin(url)[1])
             session = self._sessions.get((target.tls, target.allow_private)) or self._session(target)
             address, proxy = self._ways.get(url) or self._way(url)
             response = await session.request(
@@ -160,8 +159,6 @@ class HttpClient:
         return session
 
     def _connector(self, target: HttpTarget) -> aiohttp.TCPConnector:
-        from luthier.wire.http.connector import connector
-
         return connector(target.tls, allow_private=target.allow_private, per_origin=self._per_origin)
 
 

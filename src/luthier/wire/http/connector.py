@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from typing import TYPE_CHECKING
+
+from luthier.wire.addresses import address_of, is_private, leads_inside
 
 if TYPE_CHECKING:
     import aiohttp
@@ -13,11 +14,14 @@ if TYPE_CHECKING:
     from luthier.wire.http.target import TlsFiles
 
 
+KEEP_ALIVE = 4.0
+"""Seconds that an idle connection is kept: less than the 5 s after which common servers close theirs, so that
+a request is not lost on a connection that the server is just closing."""
+
+
 def connector(tls: TlsFiles, *, allow_private: bool, per_origin: int) -> aiohttp.TCPConnector:
     """Raises ValueError where the files of `tls` cannot be used."""
     import aiohttp
-
-    from luthier.wire.http.client import KEEP_ALIVE
 
     return aiohttp.TCPConnector(
         limit=0,
@@ -45,17 +49,11 @@ def context(tls: TlsFiles) -> ssl.SSLContext:
     return made
 
 
-def is_private(address: str) -> bool:
-    """Whether an IP address is not one of the public internet. Names are not: they must be resolved first."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        if inner is not None:
-            found = inner
-    return not found.is_global or found.is_multicast
+def refuse_private(host: str) -> None:
+    """Raises ValueError for a host that is a private address. Names are looked at when they are resolved."""
+    address = address_of(host)
+    if address is not None and leads_inside(address):
+        raise ValueError(f"{host} is a private address, and `allow_private` is not set")
 
 
 def _public_only() -> AbstractResolver:

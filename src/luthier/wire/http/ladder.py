@@ -145,5 +145,5 @@ class _Ladder:
 def _is_final(error: ConnectError) -> bool:
     """Whether another transport would meet the same: no connection, no credentials, not now."""
     if error.http is None:
-        return isinstance(error, UnreachableError)
+        return isinstance(error, UnreachableError) or not error.retryable
     return error.http.status in _FINAL or error.http.status // 100 == 5  # noqa: PLR2004
