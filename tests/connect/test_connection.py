@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from luthier.clock import FakeClock, settle
+from luthier.clock import FakeClock, settle, sleep
 from luthier.connect.connection import Connection, ended_within
 from luthier.connect.lifecycle import Policy
 from luthier.errors import ConnectError, ConnectionLostError, WireError
@@ -16,7 +16,7 @@ from luthier.events import Observers, ServerStopped
 from tests.connect.kit import Notebook
 
 if TYPE_CHECKING:
-    from luthier.wire import Session
+    from luthier.wire import Leave, Session
 
 
 class FakeSession:
@@ -67,8 +67,9 @@ class Stage:
             draw=lambda: 0.0,
         )
 
-    async def open(self, attempt: int) -> Session:
+    async def open(self, attempt: int, leave: Leave) -> Session:
         assert attempt >= 1
+        self.leave = leave
         opening: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
         self.openings.append(opening)
         return await opening
@@ -276,6 +277,61 @@ async def test_errors_without_a_word_on_it_may_heal() -> None:
     with pytest.raises(WireError, match="odd again"):
         await asking
     assert stage.connection.phase == "failed"
+
+
+class Remains:
+    """What a try that failed leaves: put away once that much time has gone by."""
+
+    def __init__(self, stage: Stage, seconds: float) -> None:
+        self.clock, self.seconds, self.put_away = stage.clock, seconds, False
+        stage.leave(self.end())
+        stage.openings[-1].set_exception(ConnectError("it kept silent", server="lute"))
+
+    async def end(self) -> None:
+        await sleep(self.clock, self.seconds)
+        self.put_away = True
+
+
+async def test_an_error_is_handed_out_at_once_and_what_is_left_put_away_before_the_next_try() -> None:
+    stage = Stage()
+    asking = await stage.ask()
+    remains = Remains(stage, 4.0)
+    with pytest.raises(ConnectError, match="it kept silent"):
+        await asking
+    assert stage.connection.phase == "failed"
+    again = await stage.ask()
+    await stage.clock.advance(3.9)
+    assert len(stage.openings) == 1
+    await stage.clock.advance(0.1)
+    assert remains.put_away
+    session = stage.opened(FakeSession())
+    assert await again is session
+
+
+async def test_the_next_try_of_a_row_waits_until_what_the_last_one_left_is_put_away() -> None:
+    stage = Stage(max_retries=1)
+    await stage.ask()
+    Remains(stage, 4.0)
+    await stage.clock.advance(3.9)
+    assert len(stage.openings) == 1
+    await stage.clock.advance(0.1)
+    assert len(stage.openings) == 2
+    await stage.connection.close(1.0)
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+async def test_closing_waits_for_what_was_left_and_does_not_disturb_it(tries: int) -> None:
+    stage = Stage(max_retries=tries - 1)
+    await stage.ask()
+    remains = Remains(stage, 4.0)
+    await settle()
+    closing = asyncio.create_task(stage.connection.close(10.0))
+    await stage.clock.advance(3.9)
+    assert not closing.done()
+    await stage.clock.advance(0.1)
+    assert closing.done()
+    assert remains.put_away
+    assert len(stage.openings) == 1
 
 
 async def test_waiting_for_nothing_is_over_at_once() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -335,6 +335,71 @@ async def test_a_server_that_never_answers_fails_within_the_timeout() -> None:
     assert "did not answer within 7 s" in str(fault)
     assert "timeout_ms" in fault.hint
     assert clock.monotonic() == 7.0
+
+
+def prints(text: bytes) -> Reaction:
+    return lambda _, connection, __: connection.deliver(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            b"Welcome \x1b[31mto caf\xe9\n\nListening on port 3000\n",
+            "It printed 2 lines that are no JSON-RPC; the first: Welcome \\x1b[31mto caf\ufffd",
+        ),
+        (b"> ready\n", "It printed a line that is no JSON-RPC: > ready"),
+        (
+            b'{"level": "info"}\n[1, 2]\n',
+            'It printed 2 lines that are no JSON-RPC; the first: {"level": "info"}',
+        ),
+        (b"[\n", "It printed a line that is no JSON-RPC: ["),  # and may go on, for all that is known
+        (b"x" * 5000 + b"\n", "It printed a line that is no JSON-RPC: " + "x" * 199 + "\u2026"),
+    ],
+    ids=["words", "one line", "JSON that is no message", "unfinished", "long"],
+)
+async def test_a_server_that_prints_but_never_answers_is_said_to_print(text: bytes, said: str) -> None:
+    clock = FakeClock()
+    fault = await refused(
+        clock, Script(clock, discover=prints(text), initialize=silent), within=3.0, wait=3.0
+    )
+    assert str(fault).startswith(f"Server 'm' did not answer within 3 s of being started. {said}")
+    assert "nothing but JSON-RPC" in fault.hint
+    assert "downloading" not in fault.hint
+
+
+async def test_a_server_that_prints_its_usage_and_exits_is_said_to_print() -> None:
+    clock = FakeClock()
+
+    def prints_and_dies(_: Script, connection: MemoryTransport, __: dict[str, Any]) -> None:
+        connection.deliver(b"usage: tool FILE\n")
+        asyncio.get_running_loop().call_soon(connection.lose)
+
+    fault = await refused(clock, Script(clock, discover=prints_and_dies, initialize=prints_and_dies))
+    assert "It had answered nothing. It printed 2 lines that are no JSON-RPC; the first: usage: tool" in str(
+        fault
+    )
+    assert "nothing but JSON-RPC" in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("reactions", "wait"),
+    [({"discover": silent, "initialize": silent}, 3.0), ({"initialize": error(-32600)}, 0.0)],
+    ids=["silence", "a refusal"],
+)
+async def test_an_error_is_handed_out_before_its_server_has_ended_if_somebody_takes_the_ending(
+    reactions: dict[str, Reaction], wait: float
+) -> None:
+    clock = FakeClock()
+    server = Script(clock, **reactions)
+    left: list[Coroutine[Any, Any, None]] = []
+    with pytest.raises(ConnectError):
+        await opened(clock, server, within=3.0, wait=wait, leave=left.append)
+    assert len(server.open) == 1
+    assert clock.waiting == 0
+    (remains,) = left
+    await bounded(remains)
+    assert server.open == []
 
 
 async def test_the_opening_may_be_cancelled_and_leaves_nothing() -> None:

@@ -18,21 +18,22 @@ from luthier.errors import ConnectError, HttpError, LoginNeededError, WireError
 from luthier.events import ServerFailed, ServerReady, ServerStarting, ServerStopped
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable
 
     from luthier.clock import Clock
     from luthier.events import Observers
-    from luthier.wire import Session
+    from luthier.wire import Leave, Session
 
-    Opener = Callable[[int], Awaitable[Session]]
+    Opener = Callable[[int, Leave], Awaitable[Session]]
 
 _log = logging.getLogger("luthier.connect")
 _UNAUTHORIZED = 401
 
 
 class Connection:
-    """`opener(attempt)` makes a session or raises a WireError; `draw` gives random numbers in [0, 1).
+    """`opener(attempt, leave)` makes a session or raises a WireError; `draw` gives random numbers in [0, 1).
 
+    What the opener leaves to be put away is done in the background: before the next try, and before the end.
     `on_failed` is told of the last error of a row of tries, when nobody tries any more.
     """
 
@@ -62,6 +63,7 @@ class Connection:
         self._owner: asyncio.Task[None] | None = None
         self._owners: set[asyncio.Task[None]] = set()
         self._closing: set[asyncio.Task[None]] = set()
+        self._left: set[asyncio.Task[None]] = set()  # what tries that failed have left to be put away
 
     @property
     def phase(self) -> lifecycle.Phase:
@@ -154,6 +156,12 @@ class Connection:
         finally:
             self._closing -= owners
 
+    def _leave(self, remains: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(remains, name=f"luthier closing of {self.server}")
+        for tasks in (self._left, self._owners, self._closing):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
     async def _perform(
         self, command: lifecycle.Command, session: Session | None
     ) -> tuple[Session | None, lifecycle.Event | None]:
@@ -173,10 +181,11 @@ class Connection:
         return session, None
 
     async def _try(self, attempt: int) -> tuple[Session | None, lifecycle.Event]:
+        await _all_ended(self._left)
         began = self._clock.monotonic()
         self._observers.notify(ServerStarting(at=self._clock.now(), server=self.server, attempt=attempt))
         try:
-            session = await self._opener(attempt)
+            session = await self._opener(attempt, self._leave)
         except WireError as error:
             self._error = error
             return None, lifecycle.OpenFailed(
@@ -262,8 +271,8 @@ async def ended_within(tasks: Iterable[asyncio.Task[Any]], clock: Clock, seconds
     return True
 
 
-async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:
-    if tasks:
+async def _all_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    if tasks := set(tasks):
         await asyncio.wait(tasks)
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from luthier.context import CallContext
     from luthier.spec import ServerEntry
     from luthier.tools import Manifest, Reply, Tool, ToolCall
-    from luthier.wire import Session, Transport
+    from luthier.wire import Leave, Session, Transport
     from luthier.wire.auth.tokens import TokenStore
 
     Show = Callable[[str], Awaitable[None]]
@@ -215,6 +215,7 @@ class ConnectionManager:
         except WireError as fault:
             error = fault
         finally:
+            seconds = self._clock.monotonic() - began
             await self._close([link])
         opened = link.opened
         return ServerReport(
@@ -224,7 +225,7 @@ class ConnectionManager:
             name=str(opened.session.server_info.get("name", "")) if opened else "",
             tools=tuple(tool.name for tool in manifest.tools) if manifest else (),
             dropped=manifest.dropped if manifest else (),
-            seconds=self._clock.monotonic() - began,
+            seconds=seconds,
             error=error,
         )
 
@@ -387,8 +388,10 @@ class ConnectionManager:
         """A connection to be. `retries` None: as the entry says. `heals`: tried again in the background."""
         entry = server.entry
 
-        async def opened(attempt: int) -> Session:
-            link.opened = await self._openings.open(entry, self.registry, server.key, attempt, handlers)
+        async def opened(attempt: int, leave: Leave) -> Session:
+            link.opened = await self._openings.open(
+                entry, self.registry, server.key, attempt, handlers, leave
+            )
             return link.opened.session
 
         async def fetched() -> Manifest:

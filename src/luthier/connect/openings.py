@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from luthier.connect.learned import Learned
     from luthier.connect.registry import ServerRegistry
     from luthier.spec import ServerEntry
-    from luthier.wire import Handlers, Transport
+    from luthier.wire import Handlers, Leave, Transport
 
     Noise = Callable[[str, str], None]
 
@@ -73,9 +73,18 @@ class Openings:
         self._lessons: dict[str, Lesson] = {}  # remembered last, so that no file is written without need
 
     async def open(
-        self, entry: ServerEntry, registry: ServerRegistry, key: str, attempt: int, handlers: Handlers
+        self,
+        entry: ServerEntry,
+        registry: ServerRegistry,
+        key: str,
+        attempt: int,
+        handlers: Handlers,
+        leave: Leave | None = None,
     ) -> Opened:
-        """A session with the server of an entry. Raises WireErrors. `attempt` is the number of the try."""
+        """A session with the server of an entry. Raises WireErrors. `attempt` is the number of the try.
+
+        `leave` takes the ending of a process that was started in vain; without it, that is waited for.
+        """
         lesson = self._lesson(key) if attempt == 1 and _learns(entry) else None
         given = self._transports.get(entry.id)
         if given is not None or entry.transport == "stdio":
@@ -88,6 +97,7 @@ class Openings:
                 pinned=entry.protocol,
                 remembered=None if lesson is None else lesson.era,
                 handlers=handlers,
+                leave=leave,
             )
             opened = Opened(session, "stdio" if given is None else "memory")
         else:

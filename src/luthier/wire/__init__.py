@@ -10,7 +10,7 @@ from luthier.wire.era import (
     Era,
 )
 from luthier.wire.memory import MemoryServer, MemoryTransport
-from luthier.wire.negotiate import open_session
+from luthier.wire.negotiate import Leave, open_session
 from luthier.wire.peer import Handlers
 from luthier.wire.process import kill_all_groups
 from luthier.wire.session import Session
@@ -30,6 +30,7 @@ __all__ = [
     "Fail",
     "Handlers",
     "Hang",
+    "Leave",
     "MemoryServer",
     "MemoryTransport",
     "Outgoing",

@@ -10,7 +10,6 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from luthier.text import one_line
 from luthier.wire.assembly import Assembly, begin
 from luthier.wire.codec import REFUSED, Message, decode, read
 from luthier.wire.repair import UnreadableError
@@ -27,7 +26,6 @@ _ANSWER = re.compile(
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"[^"]{0,9}"\s*,\s*|"id"\s*:\s*' + _ID + rb'\s*,\s*)*"(?:result|error)"\s*:'
 )
 _TAIL = re.compile(rb',\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"[^"]{0,9}"\s*)?\}\s*$')
-_NOISE_SHOWN = 200
 
 
 class Sink(Protocol):
@@ -76,6 +74,9 @@ class Inbox:
             messages, notes = read(frame)
         except UnreadableError:
             return False
+        if not messages:
+            self._noise.passed_over(frame, "it holds no message")
+            return True
         for note in notes:
             self._noise.tell(f"a message was read although {note}")
         for message in messages:
@@ -118,8 +119,7 @@ class Inbox:
         told, id = find_id(text, text)
         if told:
             self._sink.broken(id, reason)
-        shown = one_line(text[: 4 * _NOISE_SHOWN].decode(errors="replace"), _NOISE_SHOWN)
-        self._noise.tell(f"something was passed over because {reason}: {shown}")
+        self._noise.passed_over(text, reason)
 
     def _wait(self, assembly: Assembly) -> None:
         if self._timer is not None:

@@ -197,7 +197,7 @@ class Link:
         except REFUSED:
             self._inbox.take(data)
         else:
-            self.deliver(message, ())
+            self.deliver(message, (), data)
 
     def response(self, id: int | None, data: bytes) -> bool:
         try:
@@ -269,10 +269,10 @@ class Link:
 
     # What the inbox makes of it.
 
-    def deliver(self, message: Message, notes: tuple[str, ...]) -> None:
+    def deliver(self, message: Message, notes: tuple[str, ...], frame: bytes = b"") -> None:
         if message.method is UNSET:
             if message.result is UNSET and message.error is UNSET and message.jsonrpc is UNSET:
-                self.noise.tell("an object was passed over that is no message: a log line on stdout?")
+                self.noise.passed_over(frame, "it is no message, but perhaps a log line on stdout")
                 return
             request = self._pending.take(message.id)
             if request is not None:

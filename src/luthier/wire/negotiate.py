@@ -10,6 +10,7 @@ standing session.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -39,8 +40,6 @@ from luthier.wire.repair import UnreadableError
 from luthier.wire.session import CLIENT_INFO, Session, request_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from luthier.clock import Clock
     from luthier.wire.pending import Request
     from luthier.wire.transport import Transport
@@ -48,6 +47,13 @@ if TYPE_CHECKING:
 SILENCE = 2.0
 """Seconds without an answer to the question after which `initialize` is sent behind it."""
 
+Leave = Callable[[Coroutine[Any, Any, None]], None]
+"""Takes what remains to be done, and sees to it that it is done."""
+
+_NO_SERVER = (
+    "Check `command` and `args` of that server: on stdout it may write nothing but JSON-RPC. If it is only "
+    "slow to start, raise its `timeout_ms`."
+)
 _FINAL = frozenset({401, 403, 407, 429})
 _MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY})
 _DISCOVER = "server/discover"
@@ -63,11 +69,14 @@ async def open_session(
     pinned: str | None = None,
     remembered: str | None = None,
     handlers: Handlers | None = None,
+    leave: Leave | None = None,
 ) -> Session:
     """A session within `timeout` seconds, or one ConnectError.
 
     `start` makes a fresh transport; it is called twice where a server exits when asked. `pinned` is a
-    revision that the operator insists on, `remembered` one that the server answered in before.
+    revision that the operator insists on, `remembered` one that the server answered in before. A server
+    that was started in vain has ended when the error is raised; or `leave` is given the ending of it,
+    which is bounded, so that nobody waits for it to hear of the error.
     """
     if pinned is not None and pinned not in KNOWN_VERSIONS:
         raise ConnectError(
@@ -81,14 +90,12 @@ async def open_session(
         async with Deadline(clock, timeout):
             return await opening.run(pinned, remembered)
     except TimeoutError:
-        await opening.abandon()
-        raise ConnectError(
-            f"Server {server!r} did not answer within {timeout:g} s of being started"
-            f"{last_words(opening.stderr_tail)}.",
-            server=server,
-            stderr_tail=opening.stderr_tail,
-            hint="It may still be downloading or starting up: raise `timeout_ms` of that server.",
-        ) from None
+        error = opening.silence(timeout)
+        await opening.abandon(leave)
+        raise error from None
+    except WireError:
+        await opening.abandon(leave)
+        raise
     except BaseException:
         await opening.abandon()
         raise
@@ -116,9 +123,29 @@ class _Opening:
     def stderr_tail(self) -> str:
         return self._transport.stderr_tail if self._transport is not None else ""
 
-    async def abandon(self) -> None:
-        if self._transport is not None:
+    async def abandon(self, leave: Leave | None = None) -> None:
+        if self._transport is None:
+            return
+        if leave is None:
             await self._session.close()
+        else:
+            self._link.ended(None)
+            leave(self._session.close())
+
+    def silence(self, seconds: float) -> ConnectError:
+        """The error of a server that has answered nothing in that time. No more is read of it."""
+        if self._transport is not None:
+            self._link.ended(None)  # what it had begun to print counts as printed
+        tail, printed = self.stderr_tail, self._noise.printed
+        return ConnectError(
+            f"Server {self._server!r} did not answer within {seconds:g} s of being started"
+            f"{last_words(tail)}.{printed and f' {printed}'}",
+            server=self._server,
+            stderr_tail=tail,
+            hint=_NO_SERVER
+            if printed
+            else "It may still be downloading or starting up: raise `timeout_ms` of that server.",
+        )
 
     async def run(self, pinned: str | None, remembered: str | None) -> Session:
         await self._connect()
@@ -368,11 +395,12 @@ class _Opening:
         )
 
     def _exit_error(self) -> ConnectError:
-        why = self._link.why or self._lost
+        why, printed = self._link.why or self._lost, self._noise.printed
         return ConnectError(
-            f"{why.message if why else 'The connection was closed.'} It had answered nothing.",
+            f"{why.message if why else 'The connection was closed.'} It had answered nothing."
+            f"{printed and f' {printed}'}",
             server=self._server,
             exit_status=getattr(why, "exit_status", None),
             stderr_tail=self.stderr_tail,
-            hint=why.hint if why else "",
+            hint=(why.hint if why else "") or (_NO_SERVER if printed else ""),
         )

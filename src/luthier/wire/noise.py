@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from luthier.text import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -12,6 +14,7 @@ _log = logging.getLogger("luthier.wire")
 
 _TOLD = 50  # in full, for each connection; after that one in each _THEN
 _THEN = 1000
+_SHOWN = 200  # characters of something unreadable
 
 
 class Noise:
@@ -20,6 +23,23 @@ class Noise:
     def __init__(self, listener: Callable[[str], None] | None) -> None:
         self._listener = listener
         self.count = 0
+        self.lines = 0  # that were no message
+        self._first = ""
+
+    def passed_over(self, text: bytes, reason: str) -> None:
+        """One line or more of what the server sent is no message."""
+        shown = one_line(text[: 4 * _SHOWN].decode(errors="replace"), _SHOWN)
+        self.lines += text.count(b"\n") + 1
+        self._first = self._first or shown
+        self.tell(f"something was passed over because {reason}: {shown}")
+
+    @property
+    def printed(self) -> str:
+        """What came in place of messages, as a sentence; empty where nothing did."""
+        if not self.lines:
+            return ""
+        lines = "a line that is" if self.lines == 1 else f"{self.lines:,} lines that are"
+        return f"It printed {lines} no JSON-RPC{'; the first' if self.lines > 1 else ''}: {self._first}"
 
     def tell(self, text: str) -> None:
         self.count += 1

@@ -44,6 +44,14 @@ def silent_start(peer: Peer) -> None:
 
 
 @mode
+def only_prints(peer: Peer) -> None:
+    """A program that is no MCP server: it prints, reads on without a word, and is slow to end."""
+    peer.raw(b"Serving \x1b[1mfiles\x1b[0m at port 8000\nPress q to quit\n")
+    peer.hear = lambda _: None
+    ignore_term(peer)
+
+
+@mode
 def crash_loop(peer: Peer) -> None:
     """A server that dies at its start until it has been started often enough; the argument says how often."""
     starts = os.environ[JOURNAL] + ".starts"

@@ -59,6 +59,29 @@ async def a_silent_server_fails_when_its_time_to_start_is_up(bench: Bench) -> No
         await bench.nothing_is_left(within=3)
 
 
+@own("11", "only_prints", eras=("legacy", "auto"), within=12)
+async def a_program_that_only_prints_is_named_when_its_time_is_up_and_ended_behind_that(bench: Bench) -> None:
+    async with bench.house(bench.entry(timeout_ms=700)) as house:
+        began = time.monotonic()
+        with pytest.raises(ConnectError, match=r"within 0\.7 s") as raised:
+            await house.call("echo")
+        assert time.monotonic() - began < 2  # its ending alone takes longer
+        assert "no JSON-RPC" in str(raised.value)
+        assert r"Serving \x1b[1mfiles\x1b[0m at port 8000" in str(raised.value)
+        (pid,) = house.journal.starts()
+        assert lives(pid)
+        await house.manager.close_all()
+        assert not lives(pid)
+
+
+@own("11", "only_prints", within=12)
+async def a_server_that_is_tried_out_in_vain_is_reported_with_its_own_time(bench: Bench) -> None:
+    async with bench.house(bench.entry(timeout_ms=700)) as house:
+        report = await house.manager.try_out("faulty")
+        assert "no JSON-RPC" in str(report.error)
+        assert report.seconds < 2
+
+
 @own("13", "slow_start", ("1",))
 async def the_time_to_start_is_a_setting_of_its_own(bench: Bench) -> None:
     entry = bench.entry(timeout_ms=10_000, tool_timeout_ms=500)
