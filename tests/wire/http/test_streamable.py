@@ -658,6 +658,20 @@ async def test_a_modern_call_is_cancelled_by_leaving_its_stream() -> None:
         assert "notifications/cancelled" not in site.rpcs()
 
 
+async def test_a_call_whose_body_never_comes_leaves_its_connection() -> None:
+    left = asyncio.Event()
+
+    async def hang(_: Asked, answering: Answering) -> None:
+        answering.head(200, "application/json", content_length="10")
+        await answering.gone()
+        left.set()
+
+    async with Site(on_call(hang, modern)) as site, session_at(site.url) as session:
+        with pytest.raises(CallTimeoutError):
+            await call(session, timeout=0.2)
+        await bounded(left.wait())
+
+
 async def test_an_old_call_is_cancelled_by_a_notification() -> None:
     async def hang(_: Asked, answering: Answering) -> None:
         await answering.gone()

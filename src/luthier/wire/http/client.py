@@ -222,6 +222,9 @@ class Answer:
                 first = await content.readany()
             except Exception as error:
                 raise self._broken(error) from error
+            except BaseException:
+                self.drop()
+                raise
             if content.at_eof() and len(first) <= limit:
                 return first
             pieces.append(first)
