@@ -7,7 +7,8 @@ import os
 import pty
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -15,9 +16,6 @@ from rich.console import Console
 from luthier import events
 from luthier.cli.live import Board
 from luthier.uri import ToolUri
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BOUND = 30.0
 URI = ToolUri.mcp("git", "git_log")
@@ -129,3 +127,92 @@ def test_a_reader_that_goes_away_ends_the_printing_without_a_traceback(project: 
     process.wait(BOUND)
     process.stderr.close()
     assert b"Traceback" not in said
+
+
+def run(folder: Path, *words: str | bytes, **streams: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "luthier", *words]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams
+    return subprocess.run(command, cwd=folder, text=True, timeout=BOUND, check=False, **streams)
+
+
+def test_a_full_disk_behind_stdout_is_told_and_fails_the_command(project: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = run(project, "servers", "list", stdout=full)
+    assert done.returncode == 1
+    assert "cannot be written to stdout" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_stdout_that_knows_only_ascii_gets_question_marks(project: Path) -> None:
+    environ = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = run(project, "call", "mcp://greeter/greet", "-a", "name=Zoë", env=environ)
+    assert (done.returncode, done.stdout) == (0, "Hello, Zo?\n")
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+def test_a_stream_that_is_closed_brings_no_traceback(project: Path, closed: str) -> None:
+    line = f'exec "$0" -m luthier call mcp://greeter/greet -a name=Al {closed}>&-'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ("" if closed == "1" else "Hello, Al\n")
+
+
+def test_values_that_cannot_be_carried_are_told_in_one_line(project: Path) -> None:
+    deep = run(project, "run", "hello", "-i", "more=" + "[" * 5000)
+    assert "Traceback" not in deep.stderr
+    odd = run(project, "call", "mcp://greeter/greet", "-a", b"name=\xff")
+    assert "Traceback" not in odd.stderr
+    assert odd.returncode in (0, 1)
+
+
+def test_a_record_that_cannot_be_kept_does_not_take_the_result_with_it(project: Path) -> None:
+    (project / ".luthier").mkdir()
+    (project / ".luthier" / "runs").write_text("in the way")
+    done = run(project, "run", "hello")
+    assert done.returncode == 0
+    assert "could not be kept" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_working_directory_that_is_gone_is_told_in_one_line(tmp_path: Path) -> None:
+    line = f'mkdir gone && cd gone && rmdir ../gone && "{sys.executable}" -m luthier check'
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=BOUND, check=False
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_pipe_among_the_audit_segments_is_passed_over(project: Path) -> None:
+    (project / ".luthier" / "audit").mkdir(parents=True)
+    os.mkfifo(project / ".luthier" / "audit" / "0.jsonl")
+    assert run(project, "audit", "tail").returncode == 0
+    assert run(project, "call", "mcp://greeter/greet", "-a", "name=Al").returncode == 0
+
+
+EARLY = """
+import os, signal
+import luthier.cli, luthier.cli.app
+
+luthier.cli.app.app = lambda **_: os.kill(os.getpid(), signal.SIGINT)
+luthier.cli.main()
+"""
+
+
+def test_an_interrupt_before_the_work_begins_ends_with_its_status(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "")

@@ -41,7 +41,7 @@ def read_arguments(pairs: list[str], document: str | None) -> dict[str, Any]:
     if document is not None:
         try:
             values.update(msgspec.json.decode(document, type=dict[str, Any]))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             faults.append(Fault(f"--args is not a JSON object: {error}"))
     for key, text in _pairs(pairs, faults, option="-a"):
         if (content := _content(key, text, faults)) is not None:
@@ -55,7 +55,7 @@ def json_or_text(text: str) -> Any:
     """The JSON value that the text is, else the text."""
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
 
 

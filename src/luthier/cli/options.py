@@ -63,15 +63,20 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        from luthier.cli.render import echo, error_document, show_error, to_json
+        from luthier.cli.render import OutputError, echo, error_document, show_error, to_json
 
         try:
             status = function(*args, **kwargs)
         except LuthierError as error:
-            if kwargs.get("json"):
+            status = exit_status(error)
+            if kwargs.get("json") and not isinstance(error, OutputError):
                 echo(to_json(error_document(error)))
             show_error(error)
-            status = exit_status(error)
+        except (OSError, RecursionError, UnicodeError) as error:
+            # What the machine or the words given to us do not allow; -vv tells where.
+            logging.getLogger("luthier").debug("the command failed", exc_info=True)
+            show_error(LuthierError(f"{type(error).__name__}: {error}"))
+            status = FAILED
         raise typer.Exit(status)
 
     return wrapped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
@@ -16,14 +17,34 @@ if TYPE_CHECKING:
 
 
 def echo(text: str, stream: TextIO | None = None) -> None:
-    """Print to stdout (or the stream); a reader that went away ends the printing, not the program."""
+    """Print to stdout (or the stream), with `?` for what its encoding lacks.
+
+    A reader that went away ends the printing, not the program. Raises OutputError when stdout takes no more;
+    where stderr is closed there is nobody to tell.
+    """
     target = stream or sys.stdout
+    if target is None:  # closed by whoever started us
+        if stream is None and sys.stdout is None:
+            raise OutputError("the result cannot be written: stdout is closed")
+        return
+    encoding = target.encoding or "utf-8"
     try:
-        target.write(text + "\n")
+        target.write(text.encode(encoding, "replace").decode(encoding) + "\n")
         target.flush()
-    except BrokenPipeError:
-        # The interpreter flushes once more at exit; give it somewhere to write.
+    except (OSError, ValueError) as error:
+        _give_up(target)
+        if target is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise OutputError(f"the result cannot be written to stdout: {error}") from None
+
+
+def _give_up(target: TextIO) -> None:
+    """The interpreter flushes once more at exit; give it somewhere to write."""
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), target.fileno())
+
+
+class OutputError(errors.LuthierError):
+    """The result is there, and nobody can be given it."""
 
 
 def to_json(value: Any) -> str:

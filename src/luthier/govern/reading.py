@@ -41,7 +41,8 @@ class Trail(msgspec.Struct, frozen=True):
 
 def segments(directory: Path | str) -> list[Path]:
     """The files of the log, oldest first; none where there is no log."""
-    return sorted(Path(directory).glob("*.jsonl"), key=lambda path: path.stem)
+    files = (path for path in Path(directory).glob("*.jsonl") if path.is_file())  # a pipe would have no end
+    return sorted(files, key=lambda path: path.stem)
 
 
 def read_segment(path: Path) -> Segment:

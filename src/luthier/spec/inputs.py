@@ -70,7 +70,7 @@ def read_input_text(ensemble: Ensemble, key: str, text: str) -> Any:
         return text
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
 
 

@@ -215,8 +215,8 @@ class Driver:
             return
         try:
             self._services.records.keep(self._context.run, self._entries)
-        except Exception:  # noqa: BLE001  (logged)
-            _log.exception("the record of run %s could not be kept", self._context.run)
+        except Exception as error:  # noqa: BLE001  (logged)
+            _log.warning("the record of run %s could not be kept: %s", self._context.run, error)
 
     def _drop_all(self) -> None:
         """What is still at work here was cut off by a second cancellation, or by a fault of ours."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import textwrap
 import threading
 from typing import TYPE_CHECKING, Any
@@ -223,7 +224,7 @@ class TestHowItRuns:
         assert first[:2] == [True, False]
         assert first == second
 
-    async def test_async_code_runs_on_the_loop(self, desk: Desk) -> None:
+    async def test_async_code_runs_on_a_loop_of_its_own(self, desk: Desk) -> None:
         desk.script(
             """
             import asyncio, threading
@@ -232,8 +233,61 @@ class TestHowItRuns:
                 return threading.current_thread() is threading.main_thread()
             """
         )
-        assert (await desk.run()).output is True
-        assert (await desk.run()).output is True
+        assert (await desk.run()).output is False
+        assert (await desk.run()).output is False
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            pytest.param("while not gate.is_set(): pass", id="that never gives way"),
+            pytest.param(
+                "while not gate.is_set():\n        try: await asyncio.sleep(0.01)\n"
+                "        except asyncio.CancelledError: pass",
+                id="that swallows its cancellation",
+            ),
+        ],
+    )
+    async def test_async_code_holds_up_nobody_else_at_its_timeout(self, desk: Desk, body: str) -> None:
+        desk.script(
+            f"import asyncio, threading\ngate = threading.Event()\nasync def run(context):\n    {body}\n"
+        )
+        (desk.root / "scripts" / "free.py").write_text("def run(context): return 1\n")
+        text = desk.text().replace("name: a,", "name: a, timeout: 1000,")
+        async with desk.house.running(text) as task:
+            await desk.house.clock.advance(1.0)
+            run = await task
+        assert run.error is not None
+        assert run.error["kind"] == "timeout"
+        assert (await desk.run(desk.text(script="scripts/free"))).output == 1
+        sys.modules[f"luthier_script:{desk.root / 'scripts' / 'it.py'}"].gate.set()
+
+    @pytest.mark.parametrize("raised", ["KeyboardInterrupt", "GeneratorExit", "asyncio.CancelledError"])
+    async def test_what_async_code_raises_is_its_failure_whatever_it_is(
+        self, desk: Desk, raised: str
+    ) -> None:
+        desk.script(f"import asyncio\nasync def run(context): raise {raised}")
+        assert (await error_of(desk))["kind"] == "code"
+
+    async def test_a_result_without_an_end_holds_up_nobody_else(self, desk: Desk) -> None:
+        desk.script(
+            """
+            import collections.abc, threading
+            gate = threading.Event()
+            class Endless(collections.abc.Mapping):
+                def __getitem__(self, key): return 1
+                def __len__(self): return 1
+                def __iter__(self):
+                    gate.wait(30)
+                    yield "a"
+            def run(context): return Endless()
+            """
+        )
+        text = desk.text().replace("name: a,", "name: a, timeout: 1000,")
+        async with desk.house.running(text) as task:
+            await desk.house.clock.advance(1.0)
+            run = await task
+        assert run.error is not None
+        assert run.error["kind"] == "timeout"
 
     async def test_what_a_sync_function_promises_is_awaited(self, desk: Desk) -> None:
         desk.script("async def work(): return 1\ndef run(context): return work()")
@@ -325,6 +379,7 @@ class TestWhatItGives:
             ("{'a/b': b'x'}", "the result at /a~1b is a value of type bytes"),
             ("{'a': {1: 2}}", "the result at /a has the key 1; keys of a mapping must be text"),
             ("{1: 2}", "the result has the key 1"),
+            ("{'n': 10 ** 5000}", "the result at /n is an integer of more than 4,000 digits"),
             ("(lambda x: x.append(x) or x)([])", "the result is nested more than 100 deep, or holds itself"),
         ],
     )

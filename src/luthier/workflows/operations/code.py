@@ -1,12 +1,13 @@
-"""`code`: a function of the project's own `scripts/`, sync in a daemon thread, async on the loop."""
+"""`code`: a function of the project's own `scripts/`, in a daemon thread whether it is sync or async."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import logging
+from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from luthier.errors import StepError
 from luthier.taint import Labelled
@@ -16,12 +17,11 @@ from luthier.workflows.operations.threads import in_thread
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
     from pathlib import Path
 
     from luthier.spec import CodeConfig
     from luthier.workflows.operations.attempt import Attempt
-    from luthier.workflows.operations.scripts import Function
 
 ABANDONED = "Its thread cannot be stopped and was left behind; what it still does is ignored."
 
@@ -43,8 +43,34 @@ class ScriptContext:
         self.log = log
 
 
-class _OnLoop(NamedTuple):
-    function: Function
+class _Performance:
+    """A script in a thread, an async one on a loop of its own: what never lets go holds up only itself."""
+
+    def __init__(self, path: Path, context: ScriptContext) -> None:
+        self._path = path
+        self._context = context
+        self._task: asyncio.Task[Any] | None = None
+        self._told = False
+
+    def __call__(self) -> Any:
+        """What the function returns, as JSON values of our own."""
+        result = _scripts.load(self._path)(self._context)
+        return copied(asyncio.run(self._awaited(result)) if inspect.isawaitable(result) else result)
+
+    async def _awaited(self, result: Awaitable[Any]) -> Any:
+        self._task = asyncio.current_task()
+        if self._told and self._task is not None:
+            self._task.cancel()
+        return await result
+
+    def stop(self) -> bool:
+        """Tell it to stop; False where it is sync code, which nobody can tell anything."""
+        self._told = True
+        if self._task is None:
+            return inspect.iscoroutinefunction(_scripts.cached(self._path))  # it will see when it begins
+        with suppress(RuntimeError):  # its loop has ended meanwhile
+            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+        return True
 
 
 async def perform(attempt: Attempt, config: CodeConfig) -> Outcome:
@@ -62,43 +88,20 @@ async def perform(attempt: Attempt, config: CodeConfig) -> Outcome:
         _log.getChild(path.stem),
     )
     result = await _called(attempt, path, config.script, context)
-    return Outcome(output=Labelled(copied(result), attempt.label), label=attempt.label)
+    return Outcome(output=Labelled(result, attempt.label), label=attempt.label)
 
 
 async def _called(attempt: Attempt, path: Path, script: str, context: ScriptContext) -> Any:
-    function = _scripts.cached(path)
-    if function is None or not inspect.iscoroutinefunction(function):
-        try:
-            done = await in_thread(_load_and_call, path, context)
-        except asyncio.CancelledError:
-            attempt.notes.append(ABANDONED)
-            raise
-        if done.error is not None:
-            raise _blamed(done.error, path, script) from done.error
-        result = done.value
-        if isinstance(result, _OnLoop):
-            function = result.function
-        elif not inspect.isawaitable(result):
-            return result
-        else:
-            function = lambda _: result  # noqa: E731  (what a sync function promised)
+    performance = _Performance(path, context)
     try:
-        return await function(context)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
-            raise
-        raise _blamed(error, path, script) from error
-
-
-def _load_and_call(path: Path, context: ScriptContext) -> Any:
-    """What the function returns; an async one is handed to the loop instead of being called here."""
-    function = _scripts.load(path)
-    return _OnLoop(function) if inspect.iscoroutinefunction(function) else function(context)
-
-
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+        done = await in_thread(performance)
+    except asyncio.CancelledError:
+        if not performance.stop():
+            attempt.notes.append(ABANDONED)
+        raise
+    if done.error is not None:
+        raise _blamed(done.error, path, script) from done.error
+    return done.value
 
 
 def _blamed(error: BaseException, path: Path, script: str) -> StepError:

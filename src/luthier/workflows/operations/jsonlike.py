@@ -13,6 +13,8 @@ from luthier.tools import Envelope
 DEPTH = 100
 """How deep a result may be nested; a value that holds itself is deeper than any."""
 
+_BITS = 13_288  # of an integer with 4,000 digits: Python prints few more
+
 
 def own_copy(value: Any) -> Any:
     """A copy of what we hold already, for somebody who may change it."""
@@ -46,7 +48,7 @@ def _copied(value: Any, pointer: str, depth: int) -> Any:
             text = str.__str__(value)
             return text if text.isascii() else text.encode(errors="replace").decode()
         case int():
-            return int.__int__(value)
+            return _integer(int.__int__(value), pointer)
         case float():
             return float.__float__(value) if math.isfinite(value) else None
         case Envelope():
@@ -59,6 +61,13 @@ def _copied(value: Any, pointer: str, depth: int) -> Any:
             return [_copied(item, f"{pointer}/{index}", depth + 1) for index, item in enumerate(value)]
         case _:
             raise _not_json(value, pointer)
+
+
+def _integer(value: int, pointer: str) -> int:
+    if value.bit_length() > _BITS:
+        where = f" at {pointer}" if pointer else ""
+        raise StepError("code", f"the result{where} is an integer of more than 4,000 digits")
+    return value
 
 
 def _members(value: Mapping[Any, Any], pointer: str, depth: int) -> dict[str, Any]:
