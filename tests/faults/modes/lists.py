@@ -6,7 +6,7 @@ import os
 import threading
 
 from tests.faults.modes.mode import acts, always, mode
-from tests.faults.peer import RpcError, text
+from tests.faults.peer import RpcError, echo, text
 
 TYPE_CHECKING = False  # `typing` is a slow import, see peer.py
 if TYPE_CHECKING:
@@ -44,6 +44,56 @@ USABLE: dict[str, Json] = {
 NAMES = ("catalog.get-entity", "a/b", "f1_", "a__b__c", "c-d", "naïve ☃", "n" * 90, "n" * 89 + "m")
 
 
+SCHEMAS: dict[str, Json] = {
+    "generated": {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Search",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "words": {"type": "string", "minLength": 1, "pattern": "^[a-z ]+$", "x-order": 1},
+            "limit": {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "null"}], "default": 9},
+            "when": {"type": "string", "format": "date-time", "examples": ["2026-01-01T00:00:00Z"]},
+        },
+        "required": ["words"],
+    },
+    "defaults": {
+        "type": "object",
+        "properties": {"level": {"$ref": "#/$defs/Level", "default": "all", "description": "How much."}},
+        "$defs": {"Level": {"enum": ["all", "some"]}},
+    },
+    "by_property": {
+        "type": "object",
+        "properties": {
+            "head": {"type": "object", "properties": {"name": {"type": "string"}}},
+            "name": {"$ref": "#/properties/head/properties/name"},
+            "rows": {"type": "array", "items": {"$ref": "#/properties/head"}},
+        },
+    },
+    "recursive": {
+        "type": "object",
+        "properties": {"root": {"$ref": "#/$defs/Node"}},
+        "$defs": {
+            "Node": {
+                "type": "object",
+                "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+                "additionalProperties": False,
+            }
+        },
+    },
+    "array_of_anything": {"type": "object", "properties": {"items": {"type": "array"}}},
+    "empty": {},
+    "bare": {"type": "object"},
+    "required_only": {"type": "object", "required": ["a"]},
+    "hyphens": {
+        "type": "object",
+        "properties": {"auth-method": {"type": "string"}, "x.y": {}, "$top": {}, "@id": {}, "": {}},
+        "required": ["auth-method"],
+    },
+}
+"""Names say what is special about them."""
+
+
 @mode
 def bad_tools(peer: Peer) -> None:
     """A list in which some definitions are of no use, some only odd, and some good."""
@@ -57,6 +107,14 @@ def odd_names(peer: Peer) -> None:
     """Tool names that the protocol allows and model providers do not."""
     for name in NAMES:
         peer.tool(name, always(text(name)))
+
+
+@mode
+def schemas(peer: Peer) -> None:
+    """Input schemas as generators write them, and as rewriting them has damaged them; tools that echo."""
+    for name, definition in SCHEMAS.items():
+        peer.tool(name, echo)
+        peer.tools[-1]["inputSchema"] = definition.copy()
 
 
 @mode

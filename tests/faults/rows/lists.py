@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from luthier.errors import WireError
+from luthier.errors import Refused, WireError
 from luthier.tools.naming import NameTable
 from luthier.uri import ToolUri
 from tests.faults.bench import Bench, House, lives, turn, until
-from tests.faults.modes.lists import NAMES, USABLE
+from tests.faults.modes.lists import NAMES, SCHEMAS, USABLE
 from tests.faults.rows.table import BOTH, own, row
 
 if TYPE_CHECKING:
@@ -45,6 +47,83 @@ async def tools_beside_bad_ones_can_be_called(bench: Bench) -> None:
         for name in ("echo", "null_parts", "odd_parts", "output_ref", "output_remote", "output_nonsense"):
             result = await rt.call(f"mcp://faulty/{name}")
             assert not result.is_error, name
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a tool of the mode `schemas` must be given as it is, and what must be refused."""
+
+    passed: tuple[dict[str, Any], ...]
+    refused: tuple[dict[str, Any], ...] = ()
+
+
+DEEP: dict[str, Any] = {"kids": [{"kids": [{"kids": []}, {}]}]}
+
+
+async def takes(bench: Bench, **tools: Tried) -> None:
+    async with bench.runtime() as rt:
+        for name, tried in tools.items():
+            for given in tried.passed:
+                assert (await rt.call(f"mcp://faulty/{name}", given)).content == given, name
+            for given in tried.refused:
+                with pytest.raises(Refused) as refused:
+                    await rt.call(f"mcp://faulty/{name}", given)
+                assert refused.value.refusal_kind == "arguments", name
+            assert bench.journal.calls(name) == list(tried.passed)
+
+
+@own("58", "schemas", eras=BOTH)
+async def words_beside_a_reference_are_kept_and_it_is_followed(bench: Bench) -> None:
+    await takes(bench, defaults=Tried(({"level": "some"}, {}), ({"level": "none"},)))
+
+
+@own("59", "schemas", eras=BOTH)
+async def references_to_properties_and_to_themselves_are_followed(bench: Bench) -> None:
+    await takes(
+        bench,
+        by_property=Tried(
+            ({"name": "a", "rows": [{"name": "b"}]},), ({"name": 1}, {"rows": [{"name": 1}]}, {"rows": ["a"]})
+        ),
+        recursive=Tried(({"root": DEEP},), ({"root": {"kids": [{"kids": [{"kid": 1}]}]}}, {"root": []})),
+    )
+
+
+@own("62", "schemas", eras=BOTH)
+async def an_array_without_items_takes_any(bench: Bench) -> None:
+    await takes(bench, array_of_anything=Tried(({"items": [1, "a", None, [{}]]},), ({"items": "a"},)))
+
+
+@row("63", "schemas")
+async def a_schema_is_handed_on_as_it_came(house: House) -> None:
+    came = {tool.name: tool.input_schema for tool in (await house.manifest()).tools}
+    assert {name: json.dumps(came[name]) for name in SCHEMAS} == {
+        name: json.dumps(definition) for name, definition in SCHEMAS.items()
+    }
+
+
+@own("63", "schemas", eras=BOTH)
+async def a_model_is_given_the_schema_as_it_came(bench: Bench) -> None:
+    async with bench.runtime() as rt:
+        await rt.tools.load()
+        came = {bound.tool.name: bound.schema["input_schema"] for bound in rt.tools.list_tools()}
+        assert {name: came[name] for name in SCHEMAS} == SCHEMAS
+
+
+@own("65", "schemas", eras=BOTH)
+async def a_schema_that_says_little_allows_much(bench: Bench) -> None:
+    anything: dict[str, Any] = {"a": 1, "b": [None]}
+    await takes(
+        bench,
+        empty=Tried((anything, {})),
+        bare=Tried((anything, {})),
+        required_only=Tried((anything,), ({},)),
+    )
+
+
+@own("66", "schemas", eras=BOTH)
+async def parameters_may_have_any_name(bench: Bench) -> None:
+    given = {"auth-method": "token", "x.y": 1, "$top": 2, "@id": "a", "": None}
+    await takes(bench, hyphens=Tried((given,), ({}, {"auth-method": 1})))
 
 
 @own("83", "odd_names", eras=BOTH)
