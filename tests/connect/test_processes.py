@@ -17,6 +17,7 @@ from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError
 from luthier.events import Observers, ServerFailed, ServerNoise, ServerReady, ServerStopped
 from luthier.spec import ServerEntry
 from tests.connect.kit import Notebook, call, wanted
+from tests.faults.bench import Journal, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -219,14 +220,17 @@ async def test_closing_ends_every_server_within_its_bound_however_stubborn(mode:
     assert [event.reason for event in notebook.of(ServerStopped)] == [""]
 
 
-async def test_closing_ends_while_servers_start_wait_crash_and_hang_all_at_once() -> None:
+async def test_closing_ends_while_servers_start_wait_crash_and_hang_all_at_once(tmp_path: Path) -> None:
+    journals = {id: Journal(tmp_path / id) for id in ("silent0", "silent1", "stuck")}
+    env = {id: {"FAULTY_JOURNAL": str(journal.path)} for id, journal in journals.items()}
+    notebook = Notebook()
     entries = [
-        *(faulty(f"silent{n}", "silent_start") for n in range(2)),
+        *(faulty(id, "silent_start", env=env[id]) for id in ("silent0", "silent1")),
         *(faulty(f"dying{n}", "exit_at_start", max_retries=10) for n in range(2)),
         faulty("stubborn", "ignore_term"),
-        faulty("stuck", "waits_for_release"),
+        faulty("stuck", "waits_for_release", env=env["stuck"]),
     ]
-    async with managing(*entries) as manager:
+    async with managing(*entries, notebook=notebook) as manager:
         stuck = asyncio.create_task(call(manager, wanted("stuck", "act")))
         process = await pid(manager, "stubborn")
         starting = [
@@ -234,7 +238,9 @@ async def test_closing_ends_while_servers_start_wait_crash_and_hang_all_at_once(
             for entry in entries
             if entry.id.startswith(("silent", "dying"))
         ]
-        await asyncio.sleep(0.3)
+        await journals["stuck"].called("act")
+        await until(lambda: all(journal.starts() for journal in journals.values()))
+        await until(lambda: {event.server for event in notebook.of(ServerFailed)} == {"dying0", "dying1"})
         began = time.monotonic()
         await manager.close_all()
         assert time.monotonic() - began < 10
@@ -252,12 +258,19 @@ async def test_reconnecting_starts_another_process_and_ends_the_first() -> None:
         assert await pid(manager, "lute") != first
 
 
-async def test_a_call_that_is_cancelled_is_cancelled_at_the_server_and_the_next_one_works() -> None:
-    async with managing(faulty("lute", "waits_for_release")) as manager:
+async def test_a_call_that_is_cancelled_is_cancelled_at_the_server_and_the_next_one_works(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path / "journal")
+    entry = faulty("lute", "waits_for_release", env={"FAULTY_JOURNAL": str(journal.path)})
+    async with managing(entry) as manager:
         await manager.manifest("lute")
         stuck = asyncio.create_task(call(manager, wanted("lute", "act")))
-        await asyncio.sleep(0.1)
+        await journal.called("act")
         stuck.cancel()
         with pytest.raises(asyncio.CancelledError):
             await stuck
+        (asked,) = journal.heard("tools/call")
+        (told,) = await journal.hears("notifications/cancelled")
+        assert told["params"]["requestId"] == asked["id"]
         assert await pid(manager, "lute") > 0
