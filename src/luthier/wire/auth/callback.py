@@ -71,9 +71,12 @@ class Callback:
     def address(self) -> str:
         return f"http://127.0.0.1:{self._port}{_PATH}"
 
-    async def wait(self, state: str, seconds: float) -> Returned:
-        """Wait for the browser. Raises TimeoutError."""
+    def expect(self, state: str) -> None:
+        """Name the login that is waited for, before the browser is sent off."""
         self._state = state
+
+    async def wait(self, seconds: float) -> Returned:
+        """Wait for the browser. Raises TimeoutError."""
         if self._returned is None:
             raise RuntimeError("it does not listen yet")
         async with Deadline(self._clock, seconds):

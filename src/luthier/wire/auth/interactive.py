@@ -248,6 +248,7 @@ class _Flow:
         except ConnectError as error:
             raise _StoppedError(error) from None
         self._state = parse_qs(urlsplit(address).query)["state"][0]
+        self._callback.expect(self._state)
         await self._login.show(address)
 
     def _choose_method(self) -> None:
@@ -264,7 +265,7 @@ class _Flow:
         from mcp.shared.auth import AuthorizationCodeResult
 
         try:
-            back = await self._callback.wait(self._state, self._login.patience)
+            back = await self._callback.wait(self._login.patience)
         except TimeoutError:
             fault = f"nobody logged in within {self._login.patience:g} s"
             raise _StoppedError(refused(self._server, fault)) from None
@@ -298,6 +299,7 @@ class _Flow:
             ),
             resource=self._resource,
             tokens=msgspec.structs.replace(self._tokens, scope=scope),
+            scope=scope,
         )
 
 
@@ -306,7 +308,7 @@ class _Storage:
 
     def __init__(self, client: OAuthClientInformationFull | None, before: Grant | None) -> None:
         self._client = client
-        self._scope = before.tokens.scope if before and before.tokens else None
+        self._scope = before.scope if before else None
 
     async def get_tokens(self) -> OAuthToken | None:
         from mcp.shared.auth import OAuthToken

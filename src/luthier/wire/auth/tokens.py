@@ -52,13 +52,17 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """All that outlives a process of one login: `tokens` None when they are dead, `wanted` a scope missed."""
+    """All that outlives a process of one login.
+
+    `tokens` is None when they are dead; `scope` was granted, and `wanted` was missed since.
+    """
 
     issuer: str
     token_endpoint: str
     registration: Registration
     resource: str | None = None
     tokens: Tokens | None = None
+    scope: str | None = None
     wanted: str | None = None
 
 
