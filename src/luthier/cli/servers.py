@@ -1,6 +1,6 @@
 """`luthier servers`: the registry, as the project file has it, and a try at what stands behind it.
 
-Only `test` starts anything and resolves references.
+Only `test` and `login` reach for anything and resolve references.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from luthier.cli.login import login
 from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
 from luthier.errors import SchemaError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from luthier.spec import Project, ServerEntry
 
 app = typer.Typer(help="The servers that the project registers.", no_args_is_help=True, rich_markup_mode=None)
+app.command("login")(login)
 
 
 @app.command("list")
