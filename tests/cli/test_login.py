@@ -69,9 +69,8 @@ async def test_a_login_is_kept_for_later_runs(authority: Authority, tmp_path: Pa
     file = tmp_path / ".luthier" / "tokens.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     auth = Auth(type="oauth", interactive=True)
-    grant = await FileTokens(file, SystemClock()).load(
-        account_of(auth, server="lute", url=authority.resource).key
-    )
+    account = account_of(auth, server="lute", url=authority.resource)
+    grant = await FileTokens(file, SystemClock()).load(account.key)
     assert grant is not None
     assert grant.tokens is not None
     assert grant.tokens.access == Secret("access-1")

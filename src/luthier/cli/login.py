@@ -1,4 +1,4 @@
-"""`luthier servers login`: lets a person log in to a server, and keeps what comes of it for all later runs."""
+"""`luthier servers login`: lets a person log in to a server, and keeps what comes of it."""
 
 from __future__ import annotations
 
@@ -69,17 +69,13 @@ async def _logged_in(project: Project, entry: ServerEntry, *, browser: bool) -> 
 
     environ = project.environ(os.environ)
     registry = ServerRegistry.of(project)
-    target, auth, clock = (
-        target_of(entry, registry, environ),
-        auth_of(entry, registry, environ),
-        SystemClock(),
-    )
+    target, auth = target_of(entry, registry, environ), auth_of(entry, registry, environ)
+    clock = SystemClock()
+    tokens = FileTokens(project.root / STATE_FOLDER / "tokens.json", clock)
     client = HttpClient(environ)
     try:
         means = Means(entry.id, target.url, client, clock, entry.allow_private, target.tls, target.proxy)
-        grant = await log_in(
-            auth, means, FileTokens(project.root / STATE_FOLDER / "tokens.json", clock), show
-        )
+        grant = await log_in(auth, means, tokens, show)
     finally:
         await client.close()
     return one_line(grant.scope or "")

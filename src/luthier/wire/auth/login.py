@@ -9,6 +9,7 @@ from luthier.errors import HttpError
 from luthier.wire.auth.adapter import TIMEOUT
 from luthier.wire.auth.challenge import Challenge, read_challenge
 from luthier.wire.auth.factory import Means, account_of
+from luthier.wire.auth.metadata import refused
 from luthier.wire.http.facts import Asked
 from luthier.wire.http.target import HttpTarget
 
@@ -35,7 +36,11 @@ async def log_in(auth: Auth, means: Means, tokens: TokenStore, show: Show) -> Gr
     dance = means.dance(account, show)
     challenge = await _asked(means)
     grant = await dance(_UNAUTHORIZED, challenge, await tokens.load(account.key))
-    await tokens.save(account.key, grant)
+    try:
+        await tokens.save(account.key, grant)
+    except OSError as error:
+        fault = f"the login cannot be kept: {error.strerror}"
+        raise refused(means.server, fault, hint="Check the folder .luthier of the project.") from error
     return grant
 
 
