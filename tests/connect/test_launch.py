@@ -128,6 +128,9 @@ def test_an_unset_reference_fails_this_server_and_names_file_key_and_variable(
             "'NODE_OPTIONS' decides",
         ),
         ({"cwd": "nowhere"}, ":9:10 (mcpServers.git.cwd)", "is not there"),
+        ({"cwd": "~nobody-of-that-name"}, "mcpServers.git.cwd", "is not there"),
+        ({"cwd": "x" * 300}, "mcpServers.git.cwd", "is not there"),
+        ({"args": ("x" * 300 + ".py",)}, "mcpServers.git.args", "is not there"),
         ({"sandbox": Sandbox(mode="required")}, "(mcpServers.git.sandbox)", "this version has none"),
     ],
 )

@@ -143,7 +143,7 @@ def test_an_ensemble_outside_of_every_project_says_so() -> None:
 
 
 def test_calls_that_will_fail_are_warned_of(tmp_path: Path) -> None:
-    servers = "mcpServers:\n  git: {command: python, disabled: true, allowed_agents: [reviewer]}\n"
+    servers = "mcpServers:\n  git: {command: uvx, args: [x], disabled: true, allowed_agents: [reviewer]}\n"
     folder = Folder(tmp_path, {"luthier.yaml": servers, "ensembles/a.yaml": CALL})
     refused = "the server `git` does not admit this ensemble: the call will be refused"
     assert folder.told() == [
@@ -349,6 +349,88 @@ def test_commands_that_are_not_allowed_are_warned_of(tmp_path: Path) -> None:
     ]
 
 
+# An entry, the text in it that the warning points at, and how the warning begins.
+NEVER = [
+    ("command: python, args: [-c, 'import os']", "-c", "the argument `-c` of `python` is refused: it is"),
+    ("command: python, args: [-u, -m, timeit, '${A}']", "timeit", "the argument `timeit` of `python` is"),
+    (
+        "command: npx, args: [-y, 'https://x']",
+        "'https",
+        "the argument `https://x` of `npx` is refused: it is",
+    ),
+    ("command: python", "python", "the command `python` names no script"),
+    ("command: python, args: []", "python", "the command `python` names no script"),
+    ("command: python, args: [-u]", "[-u]", "the command `python` names no script"),
+    ("command: python, args: [gone.py]", "gone", "the script `gone.py` is not there"),
+    ("command: python, args: [there]", "there", "the script `there` is not a file"),
+    ("command: python, args: [gone.py, '${A}']", "gone", "the script `gone.py` is not there"),
+    ("command: node, args: ['$${x}.js']", "'$", "the script `${x}.js` is not there"),
+    (f"command: python, args: [{'x' * 300}]", "xxx", f"the script `{'x' * 59}…` is not there"),
+    ("command: uvx, args: [x], cwd: gone", "gone", "the working directory `gone` is not there"),
+    (f"command: uvx, args: [x], cwd: {'y' * 300}", "yyy", "the working directory"),
+    ("command: python, args: [server.py], cwd: gone", "gone", "the working directory `gone` is not there"),
+    ("command: uvx, args: [x], cwd: server.py", "server", "the working directory `server.py` is not there"),
+    ("command: uvx, args: [x], cwd: '~nobody-of-that-name'", "'~", "the working directory `~nobody"),
+    ("command: python, args: [server.py], cwd: there", "server", "the script `server.py` is not there"),
+    ("command: uvx, args: [x], env: {LD_PRELOAD: y}", "y}", "`LD_PRELOAD` decides what code is run"),
+    ('command: uvx, args: [x], env: {A: "a\\0"}', '"a', "the value of `A` holds a NUL"),
+    ("command: uvx, args: [x], inherit_env: [HOME, PYTHONPATH]", "PYTHON", "`PYTHONPATH` decides what code"),
+    (
+        "command: uvx, args: [x], sandbox: required",
+        "required",
+        "it must run in a sandbox, and this version has",
+    ),
+]
+
+
+@pytest.mark.parametrize("command", ["/usr/bin/tool", "..", "bin/tool"])
+def test_a_path_among_the_allowed_commands_opens_nothing(command: str, tmp_path: Path) -> None:
+    text = f"mcpServers: {{a: {{command: {command}}}}}\nallowed_commands: [{command}]\n"
+    told = f"warning luthier.yaml:1:27: `{command}` is not the bare name of a command"
+    assert Folder(tmp_path, {"luthier.yaml": text}).told() == [
+        f"{told}: the server `a` will not start (allowed here: {command})"
+    ]
+
+
+@pytest.mark.parametrize(("entry", "at", "why"), NEVER, ids=[entry[:60] for entry, _, _ in NEVER])
+def test_servers_that_can_never_start_are_warned_of(entry: str, at: str, why: str, tmp_path: Path) -> None:
+    line = f" a: {{{entry}}}"
+    files = {"luthier.yaml": f"mcpServers:\n{line}\n", "server.py": "", "there/more.py": ""}
+    [told] = Folder(tmp_path, files).told(environ={"A": "x"})
+    assert told.startswith(f"warning luthier.yaml:2:{line.index(at) + 1}: {why}")
+    assert told.endswith(": the server `a` will not start")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "command: python, args: [server.py, -c, x]",
+        "command: python, args: [more.py], cwd: there",
+        "command: python, args: ['${A}', -c, x]",  # it may be a script
+        "command: python, args: [-m, '${A}']",
+        "command: python, args: [-X, '${A}']",
+        "command: python, args: ['${A}.py']",
+        "command: python, args: [gone.py], cwd: '${A}'",
+        "command: '${A}', args: [-c, x]",
+        "command: uvx, args: [x], env: {A: '${A}'}, sandbox: auto",
+        "command: uvx, args: [x], cwd: '~'",
+        "command: python, args: [-c, x], cwd: gone, env: {LD_PRELOAD: x}, disabled: true",
+        "url: https://x",
+    ],
+)
+def test_servers_that_may_start_are_not_warned_of(entry: str, tmp_path: Path) -> None:
+    files = {"luthier.yaml": f"mcpServers:\n a: {{{entry}}}\n", "server.py": "", "there/more.py": ""}
+    assert Folder(tmp_path, files).told(environ={"A": "x"}) == []
+
+
+def test_no_process_can_start_in_production(tmp_path: Path) -> None:
+    text = "environment: production\nmcpServers: {a: {command: uvx, args: [x]}, b: {url: https://x}}"
+    [told] = Folder(tmp_path, {"luthier.yaml": text}).told()
+    assert told.startswith(
+        "warning luthier.yaml:2:27: in production it needs a sandbox, and this version has none"
+    )
+
+
 def test_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
     folder = Folder(
         tmp_path,
@@ -408,7 +490,8 @@ def test_checking_starts_nothing(tmp_path: Path) -> None:
     folder = Folder(
         tmp_path,
         {
-            "luthier.yaml": f'mcpServers: {{a: {{command: python, args: [-c, "{touch}"], required: true}}}}',
+            "luthier.yaml": "mcpServers: {a: {command: python, args: [server.py], required: true}}",
+            "server.py": touch,
             "ensembles/a.yaml": CODE,
             "scripts/do-it.py": f"{touch}\ndef run(c): ...",
         },

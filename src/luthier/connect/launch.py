@@ -1,6 +1,6 @@
 """From an entry to a process that may be started: the command looked up, references expanded, all checked.
 
-The list of commands is only the first door: `commands` judges the arguments and `environment` the
+The list of commands is only the first door: `spec.commands` judges the arguments and `spec.variables` the
 variables. Whatever is refused here fails this server alone, before anything is started, with the place in
 the file that says it.
 """
@@ -13,10 +13,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from luthier.connect.commands import ArgumentFault, examine
-from luthier.connect.environment import inherited, name_fault, value_fault
+from luthier.connect.environment import inherited
 from luthier.errors import ConnectError, UnresolvedReferenceError
 from luthier.secrets import expand
+from luthier.spec.commands import ArgumentFault, examine, is_allowed
+from luthier.spec.places import folder, is_folder, script_fault
+from luthier.spec.variables import name_fault, value_fault
 from luthier.text import escape, one_line
 from luthier.wire import StdioLaunch
 
@@ -75,7 +77,7 @@ def _check_kind(entry: ServerEntry, registry: ServerRegistry) -> None:
 
 def _executable(entry: ServerEntry, registry: ServerRegistry, command: str, env: Mapping[str, str]) -> str:
     allowed = registry.allowed_commands
-    if command not in allowed or not command or "/" in command or command in (".", ".."):
+    if not is_allowed(command, allowed):
         bare = Path(command).name
         hint = f"Write `command: {bare}`." if bare != command and bare in allowed else ""
         _refuse(
@@ -115,16 +117,15 @@ def _refuse_argument(
 
 
 def _check_script(entry: ServerEntry, path: Path, index: int) -> None:
-    if not path.is_file():
-        what = "is not a file" if path.exists() else "is not there"
-        _refuse(entry, f"the script {_written(entry.args[index])} {what}", "args", index)
+    if why := script_fault(path):
+        _refuse(entry, f"the script {_written(entry.args[index])} {why}", "args", index)
 
 
 def _directory(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> Path:
     if entry.cwd is None:
         return registry.root
-    cwd = registry.root / Path(_expanded(entry, environ, entry.cwd, "cwd")).expanduser()
-    if not cwd.is_dir():
+    cwd = folder(registry.root, _expanded(entry, environ, entry.cwd, "cwd"))
+    if not is_folder(cwd):
         _refuse(entry, f"its working directory {_written(entry.cwd)} is not there", "cwd")
     return cwd
 

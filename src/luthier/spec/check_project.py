@@ -1,4 +1,4 @@
-"""What can be said about a project's servers without starting one: references, credentials, commands."""
+"""What can be said about a project's servers without starting one: references, credentials, launches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.secrets import Reference, find
+from luthier.spec.check_launch import check_launch
 from luthier.spec.document import dotted
 from luthier.spec.reader import camel
 from luthier.spec.words import listed, quoted
@@ -32,7 +33,7 @@ def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:
         if not entry.disabled:
             faults += _check_references(entry, names)
         faults += _check_credentials(entry, production=project.environment == "production")
-        faults += _check_command(entry, project)
+        faults += check_launch(entry, project)
     return faults
 
 
@@ -75,16 +76,6 @@ def _check_credentials(entry: ServerEntry, *, production: bool) -> Iterator[Faul
             yield entry.origin.fault(message, *_written(entry, keys), suggestion=hint, warning=not production)
     if production and entry.url and entry.url.startswith("http://"):
         yield entry.origin.fault("in production servers are reached by https only", "url")
-
-
-def _check_command(entry: ServerEntry, project: Project) -> Iterator[Fault]:
-    command = entry.command
-    if command and not find(command) and command not in project.allowed_commands:
-        message = (
-            f"{quoted(command)} is not in `allowed_commands`: the server {quoted(entry.id)} will not start"
-        )
-        allowed = f"allowed here: {listed(project.allowed_commands)}"
-        yield entry.origin.fault(message, "command", suggestion=allowed, warning=True)
 
 
 def _texts(entry: ServerEntry) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 
 class ArgumentFault(msgspec.Struct, frozen=True):
@@ -37,6 +37,11 @@ class _Options(msgspec.Struct, frozen=True):
     flags: frozenset[str]
     valued: dict[str, re.Pattern[str]]
     letters: str = ""  # short flags that may be bundled behind one dash
+
+
+def is_allowed(command: str, allowed: Collection[str]) -> bool:
+    """Whether it stands in the list, and is a bare name: the list opens no path."""
+    return command in allowed and "/" not in command and command not in ("", ".", "..")
 
 
 def examine(command: str, args: Sequence[str]) -> Plan | ArgumentFault:
@@ -108,9 +113,11 @@ def _module(args: Sequence[str], index: int, joined: str) -> Plan | ArgumentFaul
     at, module = (index, joined) if joined else (index + 1, _at(args, index + 1))
     top = module.partition(".")[0]
     if not re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", module):
-        return ArgumentFault(at if module else -1, "-m needs the name of a module")
+        if not module:
+            return ArgumentFault(-1, "needs the name of a module behind -m")
+        return ArgumentFault(at, "is not the name of a module")
     if top in sys.stdlib_module_names or top in _RUNS_ITS_ARGUMENTS:
-        return ArgumentFault(at, f"the module {top} is no server: it runs what it is given")
+        return ArgumentFault(at, f"is {top}, a module that is no server: it runs what it is given")
     return Plan()
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.connect.commands import ArgumentFault, Plan, examine
+from luthier.spec.commands import ArgumentFault, Plan, examine
 
 ALLOWED: list[tuple[str, list[str]]] = [
     # a script, and whatever it is given
