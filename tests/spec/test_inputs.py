@@ -52,6 +52,35 @@ def test_types_are_those_of_json(type_: Any, good: list[Any], bad: list[Any]) ->
         assert faults({"x": type_}, {"x": value})[0].startswith(f"the input `x` must be {WORDS[type_]}, not ")
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(1.0, 1), (-0.0, 0), (3, 3), (2.0**53, 2**53), (2**70, 2**70), (1e300, 1e300), (None, None)],
+)
+def test_a_declared_integer_is_an_int_from_there_on(given: Any, expected: Any) -> None:
+    declared = ensemble({"n": "integer", "copy": "${input.n}", "said": {"type": "integer", "default": given}})
+    for bound in (check_inputs(declared, {"n": given}), check_inputs(declared, {"n": given, "said": given})):
+        for name in ("n", "copy", "said"):
+            assert (bound[name], type(bound[name])) == (expected, type(expected)), name
+
+
+def test_only_a_declared_integer_is_made_one() -> None:
+    inputs = {"n": "number", "any": None, "list": "array", "some": {"enum": [1, 2]}}
+    given: dict[str, Any] = {"n": 1.0, "any": 1.0, "list": [1.0], "some": 1.0, "strange": {"a": 1.0}}
+    assert repr(check_inputs(ensemble(inputs), given)) == repr(given)
+
+
+def test_an_integer_keeps_its_label() -> None:
+    given = Labelled({"n": 1.0}, parts={"/n": SECRET})
+    declared = ensemble({"n": "integer", "copy": {"type": "integer", "default": "${input.n}"}})
+    bound = bind_inputs(declared, given)
+    assert (repr(bound.value), bound.at("/n"), bound.at("/copy")) == ("{'n': 1, 'copy': 1}", SECRET, SECRET)
+
+
+@pytest.mark.parametrize("value", [1.5, float("nan"), float("inf"), "1", True])
+def test_what_is_no_integer_is_not_made_one(value: Any) -> None:
+    assert len(faults({"n": "integer"}, {"n": value})) == 1
+
+
 def test_all_faults_come_together() -> None:
     inputs = {
         "owner": {"type": "string", "required": True, "description": "whose it is"},

@@ -9,6 +9,7 @@ import msgspec
 
 from luthier.errors import ExpressionError, Fault, InputError
 from luthier.expr import Scope
+from luthier.expr.numbers import canonical
 from luthier.spec.values import enum_fault, json_fault, type_fault
 from luthier.spec.words import meant, quoted
 from luthier.taint import Labelled, merge
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_inputs(ensemble: Ensemble, given: Mapping[str, Any], *, now: float | None = None) -> dict[str, Any]:
-    """The given values with defaults filled in; undeclared ones are kept.
+    """The given values with defaults filled in; undeclared ones are kept. A declared integer is an int.
 
     `now` is the run's start in Unix seconds, for defaults that ask. Raises InputError with every fault.
     """
@@ -35,7 +36,10 @@ def bind_inputs(
     """As `check_inputs`, with labels: a default that names an input has that input's label."""
     faults = [fault for name, value in given.value.items() if (fault := _given_fault(ensemble, name, value))]
     strangers = [name for name in given.value if name not in ensemble.inputs]
-    members = {name: given.member(name, value) for name, value in given.value.items()}
+    members = {
+        name: given.member(name, _whole(ensemble.inputs.get(name), value))
+        for name, value in given.value.items()
+    }
     for name, declared in ensemble.inputs.items():
         if name in members:
             continue
@@ -47,13 +51,15 @@ def bind_inputs(
     for name, default in _defaults(ensemble, members):
         scope = Scope({"input": merge(members)}, now=time.time() if now is None else now)
         try:
-            members[name] = default.evaluate(scope)
+            found = default.evaluate(scope)
         except ExpressionError as error:
             faults.append(
                 Fault(f"the default of {quoted(name)} fails: {error.message}", suggestion=error.hint)
             )
             continue
-        if wrong := _value_fault(ensemble.inputs[name], members[name].value):
+        value = _whole(ensemble.inputs[name], found.value)
+        members[name] = msgspec.structs.replace(found, value=value)
+        if wrong := _value_fault(ensemble.inputs[name], value):
             faults.append(Fault(f"the default of {quoted(name)} {wrong}"))
     if faults:
         raise InputError(faults)
@@ -97,6 +103,14 @@ def _value_fault(declared: Input, value: Any) -> str:
     if not fault and declared.enum is not None:
         fault = enum_fault(value, declared.enum)
     return fault
+
+
+def _whole(declared: Input | None, value: Any) -> Any:
+    """A number of a declared integer as one: 1.0 is 1. Beyond 2^53 a double stays what it is."""
+    if declared is not None and declared.type == "integer" and isinstance(value, float):
+        number = canonical(value)
+        return value if number is None else number
+    return value
 
 
 def _defaults(ensemble: Ensemble, members: Mapping[str, Any]) -> list[tuple[str, Any]]:
