@@ -533,8 +533,38 @@ async def test_an_answer_to_a_question_that_was_never_asked_is_passed_over() -> 
     await bounded(session.ping(timeout=1.0))
 
 
-async def test_a_value_that_has_no_form_in_json_is_an_error_and_no_hang() -> None:
-    session = await session_to(MemoryServer("m", {"t": object(), "u": Result({1: object()})}))
-    for name in ("t", "u"):
-        with pytest.raises(ProtocolError, match="no form in JSON"):
+class Unsaid(Exception):
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+FORMLESS: dict[str, Any] = {
+    "an object": object(),
+    "a key": Result({(1, 2): 1}),
+    "an error's data": Fail("no", data=object()),
+    "half a character": "\ud83d",
+    "half a character in an error": Fail("\ud83d"),
+    "a circle": ENDLESS,
+    "a circle in a result": Result({"content": ENDLESS}),
+    "an exception that cannot be told": Unsaid(),
+    "later": Delay(0.0, object()),
+    "a behaviour that is none": Delay("soon"),  # type: ignore[arg-type]
+    "progress that is none": Progress("many"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("formless", FORMLESS.values(), ids=FORMLESS)
+@pytest.mark.parametrize("era", ["modern", "2025-11-25"])
+async def test_what_has_no_form_in_json_is_an_error_and_no_hang(formless: Any, era: str) -> None:
+    async def in_time(_: Any) -> Any:
+        return formless
+
+    server = MemoryServer("m", {"t": formless, "u": lambda _: formless, "v": in_time, "w": 1}, era=era)
+    session = await session_to(server)
+    for name in ("t", "u", "v"):
+        with pytest.raises(ProtocolError, match=r"no form in JSON|cannot do that"):
             await bounded(session.call_tool(name, {}, timeout=None))
+    assert (await bounded(session.call_tool("w", {}, timeout=None))).content == 1

@@ -263,6 +263,13 @@ class MemoryTransport:
             self._answer(id, behaviour)
 
     async def _perform_later(self, id: Any, behaviour: Any, params: dict[str, Any]) -> None:
+        try:
+            self._answer(id, await self._outcome(behaviour, params))
+        except Exception as error:  # noqa: BLE001  (likewise)
+            self._answer(id, Fail(f"the tool cannot do that: {error!r}"))
+
+    async def _outcome(self, behaviour: Any, params: dict[str, Any]) -> Any:
+        """What is left to answer once all waiting is over."""
         while inspect.isawaitable(behaviour) or isinstance(behaviour, Delay | Progress):
             if isinstance(behaviour, Delay):
                 await sleep(self._server.clock, behaviour.seconds)
@@ -275,7 +282,7 @@ class MemoryTransport:
                     behaviour = await behaviour
                 except Exception as error:  # noqa: BLE001  (what a tool raises is its answer)
                     behaviour = error
-        self._answer(id, behaviour)
+        return behaviour
 
     async def _report(self, behaviour: Progress, token: Any) -> None:
         for step in range(1, behaviour.steps + 1):
@@ -294,8 +301,8 @@ class MemoryTransport:
     def _answer(self, id: Any, behaviour: Any) -> None:
         try:
             self._say(id, behaviour)
-        except (TypeError, ValueError) as error:
-            self._say(id, Fail(f"the tool gave what has no form in JSON: {error}"))
+        except Exception as error:  # noqa: BLE001  (whatever it was, its caller waits for an answer)
+            self._say(id, Fail(f"the tool gave what has no form in JSON: {error!r}"))
 
     def _say(self, id: Any, behaviour: Any) -> None:
         match behaviour:
