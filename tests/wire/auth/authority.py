@@ -38,6 +38,8 @@ class Authority:
     registration: dict[str, Any] = field(default_factory=dict)
     callback: dict[str, Any] = field(default_factory=dict)  # likewise, over what the browser brings back
     scopes: str = "tools"
+    answer: Callable[[], web.Response] | None = None  # what the token endpoint answers, whatever is asked
+    elsewhere: str = ""  # where the resource sends strangers
     hold: asyncio.Event | None = None  # the token endpoint answers when it is set
     accepts: Callable[[str], bool] | None = None  # whether the resource takes a token; default: if it is live
     # What was seen
@@ -106,6 +108,8 @@ class Authority:
         self.arrived.set()
         if self.hold is not None:
             await self.hold.wait()
+        if self.answer is not None:
+            return self.answer()
         if self.refusal is not None:
             status, body = self.refusal
             return web.json_response(body, status=status)
@@ -150,6 +154,8 @@ class Authority:
         given = request.headers.get("Authorization", "")
         self.requests.append((request.path, given))
         token = given.removeprefix("Bearer ")
+        if self.elsewhere and not token:
+            return web.Response(status=302, headers={"Location": self.elsewhere})
         if not (self.accepts or self.live.__contains__)(token):
             place = f"{_origin(self.resource)}/.well-known/oauth-protected-resource/mcp"
             return web.Response(

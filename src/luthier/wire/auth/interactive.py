@@ -22,7 +22,6 @@ from luthier.wire.auth.metadata import WELL_KNOWN, refused
 from luthier.wire.auth.registration import read_registration
 from luthier.wire.auth.replies import read_tokens
 from luthier.wire.auth.tokens import Grant, Registration, Tokens
-from luthier.wire.http.target import shown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -288,7 +287,7 @@ class _Flow:
             raise refused(self._server, "the login gave no token")
         scope = self._tokens.scope or context.client_metadata.scope
         return Grant(
-            issuer=self._issuer or shown(self._endpoint),
+            issuer=self._issuer or _base(self._account.url),
             token_endpoint=self._endpoint,
             registration=Registration(
                 client_id=client.client_id,
@@ -301,6 +300,12 @@ class _Flow:
             tokens=msgspec.structs.replace(self._tokens, scope=scope),
             scope=scope,
         )
+
+
+def _base(url: str) -> str:
+    """The issuer of a server that names none: the server itself."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 class _Storage:

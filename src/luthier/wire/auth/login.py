@@ -35,8 +35,8 @@ async def log_in(auth: Auth, means: Means, tokens: TokenStore, show: Show) -> Gr
     account = account_of(auth, server=means.server, url=means.url)
     dance = means.dance(account, show)
     challenge = await _asked(means)
-    grant = await dance(_UNAUTHORIZED, challenge, await tokens.load(account.key))
     try:
+        grant = await dance(_UNAUTHORIZED, challenge, await tokens.load(account.key))
         await tokens.save(account.key, grant)
     except OSError as error:
         fault = f"the login cannot be kept: {error.strerror}"

@@ -101,9 +101,15 @@ class LoginTokens:
         return True
 
     async def _stored(self) -> Tokens | None:
-        grant = await self._store.load(self._account.key)
+        grant = await self._load()
         self._tokens = grant.tokens if grant else None
         return self._tokens
+
+    async def _load(self) -> Grant | None:
+        try:
+            return await self._store.load(self._account.key)
+        except OSError as error:
+            raise self._failed(f"the file of tokens: {error.strerror}", heals=False) from error
 
     async def _renewed(self, refused: Secret | None) -> Tokens:
         """New tokens: those that somebody else has got meanwhile, or else by the refresh token."""
@@ -152,10 +158,9 @@ class LoginTokens:
         if missing <= granted | self._asked:
             return False
         if self._dance is None:
-            grant = await self._store.load(self._account.key)
+            grant = await self._load()
             if grant is not None:
-                wanted = union(grant.wanted, challenge.scope)
-                await self._store.save(self._account.key, msgspec.structs.replace(grant, wanted=wanted))
+                await self._keep(msgspec.structs.replace(grant, wanted=union(grant.wanted, challenge.scope)))
             raise self._needed(f"the login does not reach far enough: {union(challenge.scope)!r} is missing")
         self._asked |= missing
         await self._logged_in(_FORBIDDEN, challenge)
@@ -167,7 +172,7 @@ class LoginTokens:
     async def _danced(self, status: int, challenge: Challenge) -> Tokens:
         if self._dance is None:
             raise self._needed("nobody is logged in")
-        grant = await self._dance(status, challenge, await self._store.load(self._account.key))
+        grant = await self._dance(status, challenge, await self._load())
         await self._keep(grant)
         if grant.tokens is None:
             raise self._needed("the login gave no token")
@@ -182,7 +187,7 @@ class LoginTokens:
 
     def _failed(self, why: str, *, heals: bool) -> ConnectError:
         server = self._account.server
-        message = f"Server {server!r}: its token could not be renewed: {why}."
+        message = f"Server {server!r}: there is no token to send: {why}."
         return ConnectError(message, server=server, phase="login", retryable=heals)
 
     def _needed(self, why: str) -> LoginNeededError:
