@@ -1,7 +1,8 @@
 """Reads the list of rooms in ARCHITECTURE.md and finds the imports that break it.
 
 Every form of import counts: statements at any depth, those for type checking only, relative ones, and calls
-of `import_module` and `__import__`. A computed name cannot be checked, so it is a fault of its own.
+of `import_module` and `__import__`. A computed name cannot be checked, so it is a fault of its own; so is
+whatever gets at modules out of sight: code in a text, the table of loaded modules, finders by name.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ PACKAGE = "luthier"
 FACE = "__init__"
 FREE = frozenset({"msgspec"})
 LOADERS = frozenset({"import_module", "__import__"})
+HIDERS = {
+    "builtins": frozenset({"exec", "eval"}),
+    "sys": frozenset({"modules"}),
+    "pkgutil": frozenset({"resolve_name"}),
+    "runpy": frozenset({"run_module", "run_path"}),
+}
+"""By module, what gets at other modules out of sight. An entry of `sys.modules` may be set and deleted."""
 
 FENCE = re.compile(r"^```rooms\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ROOM = re.compile(r"  (?P<name>\w+)(?P<kind>/|\.py) +(?P<about>[^| ][^|]*?)(?: *\| *(?P<parties>.+))?")
@@ -45,11 +53,12 @@ class Room:
 
 @dataclass(frozen=True)
 class Import:
-    """One import as written; `target` is None where the name is computed."""
+    """One import as written; `target` is None where the name is computed, or `hidden` by what is named."""
 
     line: int
     target: str | None
     eager: bool
+    hidden: str = ""
 
 
 def read_rooms(text: str) -> dict[str, Room]:
@@ -115,7 +124,8 @@ def _is_module(path: Path, root: Path) -> bool:
 
 def _complaint(item: Import, room: Room, inside: str, rooms: dict[str, Room]) -> str | None:
     if item.target is None:
-        return None if room.name == FACE else "imports by a computed name, which cannot be checked"
+        how = f"may import by {item.hidden}" if item.hidden else "imports by a computed name"
+        return None if room.name == FACE else f"{how}, which cannot be checked"
     top, _, rest = item.target.partition(".")
     if top == PACKAGE:
         other = rooms.get(rest.partition(".")[0] or FACE)
@@ -142,7 +152,7 @@ def imports_of(source: str, parts: tuple[str, ...], rooms: set[str]) -> Iterator
     finder = _Finder((PACKAGE, *parts))
     finder.visit(ast.parse(source))
     for item in finder.found:
-        yield Import(item.line, _through_face(item.target, rooms), item.eager)
+        yield replace(item, target=_through_face(item.target, rooms))
 
 
 def _through_face(target: str | None, rooms: set[str]) -> str | None:
@@ -159,11 +169,15 @@ class _Finder(ast.NodeVisitor):
         self.module = module[:-1] if module[-1] == FACE else module
         self.package = module[:-1]
         self.loaders = set(LOADERS)
+        self.hiders = {"__builtins__": "builtins"} | {name: name for name in HIDERS}
         self.eager = True
         self.found: list[Import] = []
 
     def add(self, node: ast.AST, target: str | None) -> None:
         self.found.append(Import(getattr(node, "lineno", 0), target, self.eager))
+
+    def hide(self, node: ast.AST, what: str) -> None:
+        self.found.append(Import(getattr(node, "lineno", 0), None, self.eager, what))
 
     def absolute(self, name: str, level: int) -> str:
         """A relative name with its leading dots counted in `level`, made absolute."""
@@ -177,11 +191,16 @@ class _Finder(ast.NodeVisitor):
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             self.add(node, alias.name)
+            if alias.name in HIDERS:
+                self.hiders[alias.asname or alias.name] = alias.name
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         base = self.absolute(node.module or "", node.level)
         if base == "importlib":
             self.loaders |= {alias.asname or alias.name for alias in node.names if alias.name in LOADERS}
+        for alias in node.names:
+            if alias.name in HIDERS.get(base, ()):
+                self.hide(node, f"{base}.{alias.name}")
         self.add_from(node, base, [alias.name for alias in node.names])
 
     def add_from(self, node: ast.AST, base: str, names: list[str]) -> None:
@@ -232,11 +251,30 @@ class _Finder(ast.NodeVisitor):
     def visit_Name(self, node: ast.Name) -> None:
         if self.is_loader(node):  # handed on under another name, so its calls are out of sight
             self.add(node, None)
+        elif node.id in HIDERS["builtins"] and isinstance(node.ctx, ast.Load):
+            self.hide(node, node.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if self.is_loader(node):
             self.add(node, None)
+        elif hider := self.hider(node):
+            self.hide(node, hider)
         self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if not isinstance(node.ctx, ast.Load) and self.hider(node.value) == "sys.modules":
+            self.visit(node.slice)  # to enter a module there, or take it out, gets at none
+        else:
+            self.generic_visit(node)
+
+    def hider(self, node: ast.expr) -> str:
+        """`sys.modules` and the like, under whatever name the module goes; empty for anything else."""
+        if not isinstance(node, ast.Attribute):
+            return ""
+        owner = node.value
+        name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
+        module = self.hiders.get(name, "")
+        return f"{module}.{node.attr}" if node.attr in HIDERS.get(module, ()) else ""
 
     def is_loader(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):

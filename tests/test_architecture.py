@@ -127,6 +127,51 @@ def test_a_computed_name_is_a_fault_of_its_own(form: str, tmp_path: Path) -> Non
     assert fault.endswith("imports by a computed name, which cannot be checked")
 
 
+@pytest.mark.parametrize(
+    ("form", "how"),
+    [
+        ("exec('import luthier.high')", "exec"),
+        ("x = eval('__imp' + 'ort__')('luthier.high')", "eval"),
+        ("run = exec", "exec"),
+        ("map(eval, texts)", "eval"),
+        ("import builtins\nbuiltins.exec(text)", "builtins.exec"),
+        ("import builtins as b\nb.eval(text)", "builtins.eval"),
+        ("__builtins__.exec(text)", "builtins.exec"),
+        ("from builtins import exec as run\nrun(text)", "builtins.exec"),
+        ("import sys\nhigh = sys.modules['luthier.high']", "sys.modules"),
+        ("import sys\ndef f():\n    return sys.modules.get('luthier.high')", "sys.modules"),
+        ("import sys as s\ntable = s.modules", "sys.modules"),
+        ("import sys\nsys.modules['luthier.high'].x = 1", "sys.modules"),
+        ("import os\nos.sys.modules.values()", "sys.modules"),
+        ("from sys import modules", "sys.modules"),
+        ("import pkgutil\npkgutil.resolve_name('luthier.high:x')", "pkgutil.resolve_name"),
+        ("import pkgutil as p\nf = lambda: p.resolve_name(name)", "pkgutil.resolve_name"),
+        ("from pkgutil import resolve_name as find\nfind('luthier.high')", "pkgutil.resolve_name"),
+        ("import runpy\nrunpy.run_module('luthier.high')", "runpy.run_module"),
+    ],
+)
+def test_what_gets_at_modules_out_of_sight_is_a_fault_but_in_the_face(
+    form: str, how: str, tmp_path: Path
+) -> None:
+    [fault] = check(tmp_path, {"low/part.py": form, "__init__.py": form})
+    assert fault.startswith("low/part.py:")
+    assert fault.endswith(f"may import by {how}, which cannot be checked")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "import sys\nsys.modules[name] = module",
+        "import sys\ndel sys.modules[name]",
+        "import sys\nsys.path, sys.argv, project.modules['x']",
+        "class C:\n    def exec(self): ...\nC().exec()",
+        "exec = 1",
+    ],
+)
+def test_what_only_looks_like_it_is_none(form: str, tmp_path: Path) -> None:
+    assert check(tmp_path, {"low/part.py": form}) == []
+
+
 def test_a_module_at_the_top_is_a_room_too(tmp_path: Path) -> None:
     [fault] = check(tmp_path, {"ground.py": "from . import low"})
     assert fault == "ground.py:1: imports luthier.low, which stands below ground in the list"
