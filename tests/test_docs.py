@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from luthier.spec import ServerEntry
+
 ROOT = Path(__file__).parents[1]
 
 # A comment on the line before a fence says what to do with it.
@@ -62,3 +64,23 @@ def test_every_yaml_and_python_example_is_run() -> None:
 
 def test_the_example_project_is_sound() -> None:
     assert run(ROOT, "luthier", "check", "examples/repo-digest") == "ok\n"
+
+
+def test_the_examples_of_the_pages_on_files_are_sound(tmp_path: Path) -> None:
+    (tmp_path / "ensembles").mkdir()
+    (tmp_path / "ensembles" / "digest.yaml").write_text(
+        "agents: [{name: a, operation: tools, config: {mcp: github, tool: get_issue}}]\n"
+    )
+    (example,) = _MARKED.finditer((ROOT / "docs" / "servers.md").read_text())
+    (tmp_path / example["file"]).write_text(example["body"] + "\n")
+    assert run(tmp_path, "luthier", "check") == "ok\n"
+    assert run(tmp_path, "luthier", "servers", "list").count("\n") == 4
+
+
+def test_the_page_on_servers_names_every_key_of_an_entry() -> None:
+    page = (ROOT / "docs" / "servers.md").read_text()
+    written = {"timeout": "timeout_ms", "tool_timeout": "tool_timeout_ms", "cache_ttl": "cache_ttl_ms"}
+    named = {"id", "name", "description", "origin", "tool_timeout_max"}
+    for field in ServerEntry.__struct_fields__:
+        if field not in named:
+            assert f"`{written.get(field, field)}`" in page, field
