@@ -113,7 +113,11 @@ SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
 }
 
 
-CREDENTIALS = {"auth/client-credentials-jwt", "auth/client-credentials-basic"}
+CREDENTIALS = {
+    "auth/client-credentials-jwt",
+    "auth/client-credentials-basic",
+    "auth/enterprise-managed-authorization",
+}
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
 """Where the suite believes our client metadata document to be."""
 
@@ -131,6 +135,10 @@ def auth(url: str) -> dict[str, Any] | None:
     server = fetched(resource["authorization_servers"][0], "oauth-authorization-server")
     secret = CONTEXT.get("private_key_pem") or CONTEXT["client_secret"]
     known = {"client_id": CONTEXT["client_id"], "client_secret": secret, "issuer": server["issuer"]}
+    if "idp_id_token" in CONTEXT:
+        provider = ("idp_client_id", "idp_token_endpoint")
+        known |= dict(zip(("idp_client_id", "idp_token_url"), map(CONTEXT.get, provider), strict=True))
+        known["id_token"] = CONTEXT["idp_id_token"]
     return {"type": "oauth", "token_url": server["token_endpoint"], **known}
 
 

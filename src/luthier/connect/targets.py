@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f\\]")
 _UNFIT_IN_A_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_AUTH_TEXTS = ("token", "client_id", "client_secret", "token_url", "scope", "issuer")
+_AUTH_TEXTS = (
+    "token", "client_id", "client_secret", "token_url", "scope", "issuer",
+    "id_token", "idp_token_url", "idp_client_id",
+)  # fmt: skip
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"}
 )
@@ -56,7 +59,7 @@ def auth_of(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, 
         }
     except UnresolvedReferenceError as error:
         raise _unresolved(entry, error) from error
-    for name in ("token_url", "issuer"):
+    for name in ("token_url", "issuer", "idp_token_url"):
         if said.get(name):
             _check_address(entry, registry, getattr(entry.auth, name), said[name], "auth", name)
     return msgspec.structs.replace(entry.auth, **said)

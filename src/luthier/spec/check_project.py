@@ -22,7 +22,7 @@ _FIELDS = ("command", "args", "env", "cwd", "url", "headers", "auth", "secret", 
 _SECRET_FIELDS = ("headers", "env", "auth", "secret")
 """Where references to secret stores may stand."""
 
-_CREDENTIALS = (("secret",), ("auth", "token"), ("auth", "client_secret"))
+_CREDENTIALS = (("secret",), ("auth", "token"), ("auth", "client_secret"), ("auth", "id_token"))
 
 
 def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:

@@ -27,7 +27,10 @@ REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28
 
 
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
-    """Who the server is told we are. Bearer: `token`. OAuth: client credentials, or `interactive`."""
+    """Who the server is told we are. Bearer: `token`. OAuth: client credentials, or `interactive`.
+
+    With `id_token` the credentials speak for the employee that a company's identity provider knows by it.
+    """
 
     type: AuthType = "none"
     token: str | None = None
@@ -36,6 +39,9 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
     token_url: str | None = None
     scope: str | None = None
     issuer: str | None = None
+    id_token: str | None = None
+    idp_token_url: str | None = None
+    idp_client_id: str | None = None
     interactive: bool = False
 
 

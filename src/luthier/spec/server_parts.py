@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from luthier.spec.reader import Reader
 
 _SANDBOX_MODES = ("off", "auto", "required")
-_CREDENTIALS = ("client_id", "client_secret", "token_url")
+_AUTH_TEXTS = (
+    "token", "client_id", "client_secret", "token_url", "scope", "issuer",
+    "id_token", "idp_token_url", "idp_client_id",
+)  # fmt: skip
 
 
 def read_auth(reader: Reader) -> Auth | None:
@@ -25,15 +28,24 @@ def read_auth(reader: Reader) -> Auth | None:
     type_ = inner.choice(("bearer", "oauth", "none"), "type")
     if type_ is None and "type" not in inner.places:
         inner.sink.add("`type` is missing", inner.path, suggestion="bearer, oauth or none")
-    needed: tuple[str, ...] = ("token",) if type_ == "bearer" else ()
     interactive = inner.flag("interactive")
-    if type_ == "oauth" and not interactive:
-        needed = _CREDENTIALS
-    texts = {
-        key: inner.text(key, required=key in needed) for key in ("token", *_CREDENTIALS, "scope", "issuer")
-    }
+    needed = _needed_auth(type_, inner) if not interactive else ()
+    texts = {key: inner.text(key, required=key in needed) for key in _AUTH_TEXTS}
     inner.done({"accessToken": "write {type: bearer, token: …}"})
     return Auth(type=cast("AuthType", type_ or "none"), interactive=interactive, **texts)
+
+
+def _needed_auth(type_: str | None, inner: Reader) -> tuple[str, ...]:
+    """The keys that this type cannot do without. An issuer says itself where its token endpoint is."""
+    if type_ == "bearer":
+        return ("token",)
+    if type_ != "oauth":
+        return ()
+    if inner.raw("id_token"):
+        return ("client_id", "client_secret", "issuer", "idp_token_url")
+    return (
+        ("client_id", "client_secret") if inner.raw("issuer") else ("client_id", "client_secret", "token_url")
+    )
 
 
 def read_tools(reader: Reader) -> ToolFilter | None:

@@ -11,6 +11,7 @@ from luthier.errors import ConnectError
 from luthier.secrets import Secret
 from luthier.wire.auth.bearer import bearer
 from luthier.wire.auth.client_auth import Credentials, choose
+from luthier.wire.auth.identity import FORM, GRANT, Identity, vouched
 from luthier.wire.auth.metadata import AuthorizationServer, discover, refused
 from luthier.wire.auth.replies import read_tokens
 from luthier.wire.auth.tokens import key
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from luthier.wire.http.authorizer import OutgoingHttp
 
 _UNAUTHORIZED = 401
-FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,12 +38,14 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     scope: str | None = None
     token_url: str | None = None
     issuer: str | None = None
+    identity: Identity | None = None  # whom the client speaks for; else for itself
 
     @property
     def key(self) -> str:
         """Servers whose tokens have the same key share them."""
         secret = self.secret.reveal() if self.secret else None
-        return key(self.issuer or self.token_url, self.client_id, secret, self.resource, self.scope)
+        whom = self.identity.id_token.reveal() if self.identity else None
+        return key(self.issuer or self.token_url, self.client_id, secret, self.resource, self.scope, whom)
 
 
 class ClientCredentials:
@@ -59,7 +61,7 @@ class ClientCredentials:
     async def headers(self, _request: OutgoingHttp) -> dict[str, str]:
         tokens = self._kept.tokens
         if tokens is None or tokens.is_stale(self._clock.now()):
-            tokens = await self._kept.asking.run(self._renew)
+            tokens = await self._kept.asking.run(self._renewed_early)
         return bearer(tokens.access)
 
     async def challenged(self, status: int, _headers: Mapping[str, str], sent: Mapping[str, str]) -> bool:
@@ -70,34 +72,46 @@ class ClientCredentials:
         if kept.tokens is not None and bearer(kept.tokens.access).items() <= sent.items():
             if kept.healed.by(kept.tokens.access, now):
                 return False  # what the server was given afresh does not please it either
-            tokens = await kept.asking.run(self._renew)
+            tokens = await kept.asking.run(self._renewed)
             kept.healed.note(tokens.access, now)
         return True
 
-    async def _renew(self) -> Tokens:
+    async def _renewed_early(self) -> Tokens:
+        """New tokens; those before still do while they hold, where the trouble with new ones may pass."""
         before = self._kept.tokens
         try:
-            self._kept.tokens = await self._asked()
+            return await self._renewed()
         except ConnectError as error:
-            # One that is only about to expire still does, where the trouble may pass.
             if before is None or not error.retryable or before.is_expired(self._clock.now()):
                 raise
             return before
-        return self._kept.tokens
 
-    async def _asked(self) -> Tokens:
+    async def _renewed(self) -> Tokens:
         client = self._client
         url, credentials = await self._endpoint()
         form = {"grant_type": "client_credentials", "resource": client.resource}
         if client.scope:
             form["scope"] = client.scope
+        if client.identity is not None:
+            proof = await vouched(
+                client.identity,
+                self._fetch,
+                audience=client.issuer or url,
+                resource=client.resource,
+                scope=client.scope,
+                server=client.server,
+            )
+            form |= {"grant_type": GRANT, "assertion": proof.reveal()}
         try:
             form, headers, hidden = credentials.apply(form, now=self._clock.now())
         except ValueError as error:
             raise refused(client.server, str(error)) from None
         body = urlencode(form).encode()
         reply = await self._fetch("POST", url, FORM | headers, body, what="the token endpoint")
-        return read_tokens(reply, url=url, server=client.server, now=self._clock.now(), secrets=hidden)
+        now, hidden = self._clock.now(), [*hidden, Secret(form.get("assertion", ""))]
+        tokens = read_tokens(reply, url=url, server=client.server, now=now, secrets=hidden)
+        self._kept.tokens = tokens
+        return tokens
 
     async def _endpoint(self) -> tuple[str, Credentials]:
         """Where to ask, and how to show who asks."""

@@ -15,6 +15,7 @@ from luthier.wire.auth.authorizers import Bearer, Open, Signed
 from luthier.wire.auth.client_credentials import Client, ClientCredentials
 from luthier.wire.auth.fetch import Guarded
 from luthier.wire.auth.guard import UrlGuard
+from luthier.wire.auth.identity import Identity
 from luthier.wire.auth.oauth import LoginTokens
 from luthier.wire.http.client import HttpClient
 from luthier.wire.http.target import TlsFiles
@@ -114,9 +115,22 @@ class Means:
             scope=auth.scope or None,
             token_url=auth.token_url or None,
             issuer=auth.issuer or None,
+            identity=self._identity(auth),
         )
-        fetch, _ = self.fetch(client.token_url, client.issuer)
+        fetch, _ = self.fetch(client.token_url, client.issuer, auth.idp_token_url)
         return ClientCredentials(client, fetch, self.clock, tokens.pool)
+
+    def _identity(self, auth: Auth) -> Identity | None:
+        if auth.id_token is None:
+            return None
+        if not auth.id_token or not auth.idp_token_url or not auth.issuer:
+            hint = "Check id_token, idp_token_url and issuer of its entry."
+            raise _unusable(self.server, "one of id token, identity provider and issuer is missing", hint)
+        return Identity(
+            id_token=Secret(auth.id_token),
+            token_url=auth.idp_token_url,
+            client_id=auth.idp_client_id or None,
+        )
 
 
 def account_of(auth: Auth, *, server: str, url: str) -> Account:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from luthier.wire.auth.client_auth import Credentials, Method
-from luthier.wire.auth.client_credentials import FORM
+from luthier.wire.auth.identity import FORM
 from luthier.wire.auth.replies import TokenError, read_tokens
 
 if TYPE_CHECKING:
