@@ -10,7 +10,14 @@ import msgspec
 import pytest
 
 from luthier.clock import FakeClock, settle
-from luthier.errors import ConnectError, ProtocolError
+from luthier.errors import (
+    ConnectError,
+    HttpAnswer,
+    HttpError,
+    MessageTooLargeError,
+    ProtocolError,
+    WireError,
+)
 from luthier.wire import (
     HANDSHAKE_VERSIONS,
     KNOWN_VERSIONS,
@@ -18,6 +25,8 @@ from luthier.wire import (
     Handlers,
     MemoryServer,
     MemoryTransport,
+    Outgoing,
+    Receiver,
     Session,
     open_session,
 )
@@ -497,6 +506,62 @@ async def test_a_pinned_modern_revision_is_all_that_is_tried() -> None:
     assert not fault.retryable
     assert "pin" in fault.hint
     assert old.methods == ["server/discover"]
+
+
+class Failing(MemoryTransport):
+    """A way that fails every request with that error."""
+
+    def __init__(self, server: MemoryServer, error: WireError) -> None:
+        super().__init__(server)
+        self.error = error
+        self.receiver: Receiver
+
+    async def start(self, receiver: Receiver) -> None:
+        self.receiver = receiver
+        await super().start(receiver)
+
+    def send(self, message: Outgoing) -> None:
+        if message.id is not None:
+            self.receiver.failed(message.id, self.error)
+
+
+@pytest.mark.parametrize("pinned", [None, "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ProtocolError("it is a login page", server="m", hint="Check `url`."),
+        MessageTooLargeError("it is too large", server="m", hint="Raise it."),
+        HttpError("HTTP 404", HttpAnswer(404), server="m", hint="Check the path."),
+        HttpError("HTTP 500", HttpAnswer(500), server="m", hint="See its log."),
+    ],
+    ids=["a page", "too large", "404", "500"],
+)
+async def test_what_fails_on_the_way_keeps_its_hint_and_says_nothing_of_revisions(
+    fault: WireError, pinned: str | None
+) -> None:
+    clock = FakeClock()
+    server = MemoryServer("m", clock=clock)
+    with pytest.raises(ConnectError) as caught:
+        await bounded(
+            open_session(lambda: Failing(server, fault), server="m", clock=clock, timeout=9.0, pinned=pinned)
+        )
+    assert str(caught.value).startswith(f"No session with server 'm': {fault.message}")
+    assert caught.value.hint == fault.hint
+
+
+async def test_a_bad_request_may_be_about_the_pinned_revision() -> None:
+    clock = FakeClock()
+    fault = HttpError("HTTP 400", HttpAnswer(400), server="m")
+    with pytest.raises(ConnectError, match="does not speak 2026-07-28: HTTP 400"):
+        await bounded(
+            open_session(
+                lambda: Failing(MemoryServer("m", clock=clock), fault),
+                server="m",
+                clock=clock,
+                timeout=9.0,
+                pinned="2026-07-28",
+            )
+        )
 
 
 async def test_a_pinned_modern_revision_that_is_not_advertised_is_refused() -> None:

@@ -55,6 +55,7 @@ _NO_SERVER = (
     "slow to start, raise its `timeout_ms`."
 )
 _FINAL = frozenset({401, 403, 407, 429})
+_BAD_REQUEST = 400
 _MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY})
 _DISCOVER = "server/discover"
 _any = msgspec.json.Decoder()
@@ -237,6 +238,10 @@ class _Opening:
         if result is None or version not in self._advertised(question):
             self._raise_final(question)
             said = self._error(question)
+            if isinstance(said, HttpError) and said.status != _BAD_REQUEST:
+                raise self._http_refusal(said)
+            if said is not None and not isinstance(said, HttpError) and getattr(said, "code", None) is None:
+                raise self._refusal(said.message, hint=said.hint)
             reason = said.message if said else "it advertises other revisions"
             raise self._refusal(
                 f"it does not speak {version}: {reason}",
@@ -274,7 +279,9 @@ class _Opening:
                 retryable=False,
                 hint="If `protocol` of its entry pins another, remove that.",
             )
-        raise self._refusal(error.message if error else "its answer to initialize is not an object")
+        if error is None:
+            raise self._refusal("its answer to initialize is not an object")
+        raise self._refusal(error.message, hint=error.hint)
 
     def _late(self, question: Request) -> None:
         """A discover result into a standing session that took the server for an old one."""

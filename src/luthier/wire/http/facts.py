@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import email.utils
+import errno
+import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -70,6 +72,9 @@ def asked_for(message: Outgoing) -> Asked:
 
 
 def is_html(kind: str, body: bytes) -> bool:
+    """By what it says it is or by how it begins; what begins as JSON does is none, whatever it says."""
+    if body.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
+        return False
     return kind in ("text/html", "application/xhtml+xml") or _HTML.match(body) is not None
 
 
@@ -246,8 +251,10 @@ def _not_connected(target: HttpTarget, asked: Asked, error: BaseException) -> Co
 
 
 def _os_reason(error: BaseException) -> str:
-    strerror: Any = getattr(error, "strerror", None)
+    strerror, number = getattr(error, "strerror", None), getattr(error, "errno", None)
     reason = strerror if isinstance(strerror, str) and strerror else str(error)
+    if isinstance(number, int) and number in errno.errorcode:  # asyncio puts the address in its place
+        reason = os.strerror(number)
     return one_line(reason or "the connection was closed", _SHOWN).rstrip(".")
 
 

@@ -35,6 +35,11 @@ class EventParser:
         self._name = ""
         self._id: str | None = None
 
+    @property
+    def overflowing(self) -> bool:
+        """Whether the event that is coming is larger than may be read already."""
+        return self._over
+
     def feed(self, chunk: bytes) -> list[Event | Oversized]:
         """The events that this chunk completes, in their order."""
         if not self._begun:

@@ -213,7 +213,7 @@ class StreamableTransport:
     async def _answered(self, message: Outgoing, id: int, answer: Answer) -> bool:
         """Whether the response settles the request, or another way will."""
         if answer.kind == STREAM:
-            return await self._streamed(message, id, answer)
+            return await self._streamed(message, answer)
         body = await answer.read()
         if not body.strip():
             if self._listening and answer.status == 202:  # noqa: PLR2004
@@ -263,12 +263,12 @@ class StreamableTransport:
 
     # Streams.
 
-    async def _streamed(self, message: Outgoing, id: int, answer: Answer) -> bool:
+    async def _streamed(self, message: Outgoing, answer: Answer) -> bool:
         """Read the stream until it answers. Where it breaks off before that, it is resumed if it can be."""
         parser = EventParser(self._target.max_message_bytes)
         reason = "ended before the answer was there"
         try:
-            if await self._read(id, answer, parser):
+            if await self._read(answer, parser, message):
                 return True
         except ConnectionLostError as error:
             reason = "broke off"
@@ -276,9 +276,9 @@ class StreamableTransport:
                 raise facts.cut_off(self._target, asked_for(message), reason) from error
         if parser.last_id is None or message.version in MODERN_VERSIONS:
             raise facts.cut_off(self._target, asked_for(message), reason)
-        return await self._resumed(message, id, parser)
+        return await self._resumed(message, parser)
 
-    async def _resumed(self, message: Outgoing, id: int, parser: EventParser) -> bool:
+    async def _resumed(self, message: Outgoing, parser: EventParser) -> bool:
         """Ask for what comes after the last event that came, until the answer is among it."""
         tries = 0
         while tries < RESUMES:
@@ -292,7 +292,7 @@ class StreamableTransport:
                     break
                 parser = EventParser(self._target.max_message_bytes, before)
                 parser.retry = retry
-                if await self._read(id, answer, parser):
+                if await self._read(answer, parser, message):
                     return True
             except HttpError:
                 break
@@ -303,34 +303,40 @@ class StreamableTransport:
                     tries = 0
         raise facts.cut_off(self._target, asked_for(message), "broke off and could not be resumed")
 
-    async def _read(self, id: int | None, answer: Answer, parser: EventParser) -> bool:
+    async def _read(self, answer: Answer, parser: EventParser, asked: Outgoing | None) -> bool:
         """Hand on all events of a stream; whether the request is settled by them. None: until it ends."""
         chunks = answer.chunks()
         settled = False
         try:
             async for chunk in chunks:
                 for event in parser.feed(chunk):
-                    settled = self._event(id, event) or settled
-                if settled and id is not None:
+                    settled = self._event(event, asked) or settled
+                if settled and asked is not None:
                     await self._linger(chunks, answer)
                     return True
+                if parser.overflowing and asked is not None:
+                    return self._too_large(asked)  # it may have no end
             last = parser.end()
             if last is not None and (isinstance(last, Oversized) or _is_message(last.data)):
-                settled = self._event(id, last)
+                settled = self._event(last, asked)
             return settled
         finally:
             await chunks.aclose()
 
-    def _event(self, id: int | None, event: Event | Oversized) -> bool:
+    def _too_large(self, asked: Outgoing) -> bool:
+        if asked.id is not None:
+            self._receiver.failed(asked.id, facts.too_large(self._target, asked_for(asked)))
+        return True
+
+    def _event(self, event: Event | Oversized, asked: Outgoing | None) -> bool:
         if isinstance(event, Oversized):
-            if id is not None:
-                self._receiver.failed(id, facts.too_large(self._target, Asked(method="a request")))
-                return True
+            if asked is not None:
+                return self._too_large(asked)
             self._receiver.oversized(event.head, event.tail, event.size)
             return False
         if event.name not in ("", "message") and b'"jsonrpc"' not in event.data:
             return False
-        return self._receiver.response(id, event.data)
+        return self._receiver.response(None if asked is None else asked.id, event.data)
 
     async def _linger(self, chunks: AsyncGenerator[bytes, None], answer: Answer) -> None:
         """Let a stream that has answered come to its end, briefly."""
@@ -373,7 +379,7 @@ class StreamableTransport:
                         answer.drop()
                         return  # most servers have none
                     self._listening = True
-                    await self._read(None, answer, parser)
+                    await self._read(answer, parser, None)
                 except HttpError:
                     return
                 except WireError:

@@ -157,7 +157,7 @@ def good_types(kind: str) -> None:
         assert (await house.call("echo", a="☃")).content == {"a": "☃"}
 
 
-for each in ("none", "text/plain", "application/octet-stream", "application/problem+json; a=b"):
+for each in ("none", "text/plain", "text/html", "application/octet-stream", "application/problem+json; a=b"):
     good_types(each)
 
 
@@ -178,7 +178,7 @@ async def a_body_that_is_no_message_fails_its_call_readably(house: House) -> Non
 
 @row("h2", "too_much", fields={"max_message_bytes": 1_000_000}, within=20)
 async def what_is_too_large_is_refused_while_it_is_read(house: House) -> None:
-    for kind in ("body", "bomb", "endless body"):
+    for kind in ("body", "bomb", "endless body", "endless event"):
         error = await fails(house, kind=kind)
         assert isinstance(error, MessageTooLargeError), kind
         assert "max_message_bytes" in error.hint, kind

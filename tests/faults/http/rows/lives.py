@@ -143,6 +143,7 @@ async def a_closed_port_is_named_at_once(bench: HttpBench) -> None:
             await house.call("echo")
         assert time.monotonic() - began < 2
         assert str(port) in str(raised.value)
+        assert "refused" in str(raised.value).lower()
 
 
 @own("35", "login_page", ("at-once",), eras=(*BOTH, "auto"))
@@ -151,6 +152,8 @@ async def a_login_page_at_the_start_is_named_for_what_it_is(bench: HttpBench) ->
         with pytest.raises(WireError) as raised:
             await house.call("echo")
         assert "login page" in str(raised.value)
+        assert "url" in raised.value.hint
+        assert "speak" not in str(raised.value)
 
 
 # Several servers, tasks and callers
