@@ -41,11 +41,10 @@ def _needed_auth(type_: str | None, inner: Reader) -> tuple[str, ...]:
         return ("token",)
     if type_ != "oauth":
         return ()
-    if inner.raw("id_token"):
+    if inner.take("id_token"):
         return ("client_id", "client_secret", "issuer", "idp_token_url")
-    return (
-        ("client_id", "client_secret") if inner.raw("issuer") else ("client_id", "client_secret", "token_url")
-    )
+    where = () if inner.take("issuer") else ("token_url",)
+    return ("client_id", "client_secret", *where)
 
 
 def read_tools(reader: Reader) -> ToolFilter | None:

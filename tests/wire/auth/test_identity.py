@@ -125,7 +125,7 @@ async def test_an_assertion_that_is_echoed_is_not_shown(
 
 
 @pytest.mark.parametrize(
-    "changed", [{"id_token": ""}, {"idp_token_url": None}, {"issuer": None, "token_url": "x"}]
+    "changed", [{"id_token": ""}, {"idp_token_url": None}, {"issuer": None, "token_url": "http://x"}]
 )
 async def test_an_entry_that_lacks_a_part_says_so_at_once(
     changed: dict[str, Any], authority: Authority, provider: Authority, make: Make

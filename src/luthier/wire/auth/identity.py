@@ -20,7 +20,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "applicat
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
-_ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"
+_SUBJECT = "urn:ietf:params:oauth:token-type:id_token"
 _ASSERTION = "urn:ietf:params:oauth:token-type:id-jag"
 
 
@@ -43,7 +43,7 @@ async def vouched(
         "resource": resource,
         "scope": scope,
         "subject_token": identity.id_token.reveal(),
-        "subject_token_type": _ID_TOKEN,
+        "subject_token_type": _SUBJECT,
         "client_id": identity.client_id,
     }
     form = urlencode({name: value for name, value in facts.items() if value}).encode()
