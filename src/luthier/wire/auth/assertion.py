@@ -24,8 +24,10 @@ def signed(
 
     `algorithms` are those that the authorization server takes; None: it does not say.
     """
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
+    try:
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    except ImportError:
+        raise ValueError('signing needs the package cryptography: pip install "luthier[oauth]"') from None
     try:
         private = load_pem_private_key(key.reveal().strip().encode(), password=None)
     except Exception:  # noqa: BLE001  (whatever is wrong with it; what the library says may quote the key)

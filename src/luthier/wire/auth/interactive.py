@@ -68,6 +68,11 @@ class Interactive:
         self.patience = patience
 
     async def __call__(self, status: int, challenge: Challenge, before: Grant | None) -> Grant:
+        try:
+            import mcp.client.auth  # noqa: F401  (asked for here, so that its lack is told as what it is)
+        except ImportError:
+            hint = 'Run: pip install "luthier[oauth]"'
+            raise refused(self.account.server, "logging in needs the package mcp", hint=hint) from None
         # Who is registered with a port should come back at that port, if it is free.
         port = urlsplit(before.registration.redirect_uri).port if before else None
         async with Callback(self.clock, port=port or 0) as callback:
