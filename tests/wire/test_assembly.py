@@ -67,6 +67,15 @@ def test_a_string_may_run_over_a_line_end() -> None:
 def test_an_assembly_is_bounded() -> None:
     assembly = Assembly()
     assembly.add(b"{")
-    assert not assembly.full
+    assert not assembly.refusal
     assembly.add(b"x" * ASSEMBLY_BYTES)
-    assert assembly.full
+    assert "too many lines" in assembly.refusal
+
+
+def test_a_line_of_very_many_quotes_is_not_put_together() -> None:
+    line = b'{"a":' + b'"\\' * 50_001
+    assert begin(line) is None
+    assembly = begin(b"{")
+    assert assembly is not None
+    assembly.add(line)
+    assert "too many quotes" in assembly.refusal

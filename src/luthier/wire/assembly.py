@@ -7,6 +7,8 @@ import re
 ASSEMBLY_BYTES = 10 * 1024 * 1024
 """The most that is put together."""
 
+_QUOTES = 100_000  # and backslashes in one line: more than anybody prints, and slow to tell apart
+
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("|\\?$)', re.DOTALL)
 _BEGINS = re.compile(rb'\s*(?:\{\s*(?:"|$)|\[\s*(?:\{|$))')
 
@@ -17,6 +19,7 @@ class Assembly:
     def __init__(self) -> None:
         self.lines: list[bytes] = []
         self.size = 0
+        self.refusal = ""  # why it cannot be put together, once that is so
         self._depth = 0
         self._in_string = False
 
@@ -28,13 +31,15 @@ class Assembly:
     def complete(self) -> bool:
         return self._depth <= 0 and not self._in_string
 
-    @property
-    def full(self) -> bool:
-        return self.size > ASSEMBLY_BYTES
-
     def add(self, line: bytes) -> None:
         self.lines.append(line)
         self.size += len(line) + 1
+        if self.size > ASSEMBLY_BYTES:
+            self.refusal = "it is spread over too many lines"
+        elif line.count(b'"') + line.count(b"\\") > _QUOTES:
+            self.refusal = "one of its lines holds too many quotes"
+        if self.refusal:
+            return
         self._in_string, outside = _outside_strings(line, begun=self._in_string)
         self._depth += outside.count(b"{") + outside.count(b"[") - outside.count(b"}") - outside.count(b"]")
 
@@ -45,7 +50,7 @@ def begin(line: bytes) -> Assembly | None:
         return None
     assembly = Assembly()
     assembly.add(line)
-    return None if assembly.complete else assembly
+    return None if assembly.complete or assembly.refusal else assembly
 
 
 def _outside_strings(line: bytes, *, begun: bool) -> tuple[bool, bytes]:

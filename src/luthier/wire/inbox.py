@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from luthier.wire.assembly import Assembly, begin
-from luthier.wire.codec import REFUSED, Message, decode, read
-from luthier.wire.repair import UnreadableError
+from luthier.wire.codec import MESSAGES, REFUSED, Message, decode, read
+from luthier.wire.frame import EXCERPT
+from luthier.wire.repair import TooMuchError, UnreadableError
 
 if TYPE_CHECKING:
     from luthier.clock import Clock, Timer
@@ -23,7 +25,9 @@ BREAK_OFF = 2.0
 
 _ID = rb'("[^"\\]{1,64}"|-?\d{1,19})'
 _ANSWER = re.compile(
-    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"[^"]{0,9}"\s*,\s*|"id"\s*:\s*' + _ID + rb'\s*,\s*)*"(?:result|error)"\s*:'
+    rb'\s*\[?\s*\{\s*(?:"jsonrpc"\s*:\s*"[^"]{0,9}"\s*,\s*|"id"\s*:\s*'
+    + _ID
+    + rb'\s*,\s*)*"(?:result|error)"\s*:'
 )
 _TAIL = re.compile(rb',\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"[^"]{0,9}"\s*)?\}\s*$')
 
@@ -57,7 +61,10 @@ class Inbox:
             return
         if self._assembly is not None:
             self._continue(self._assembly, frame)
-        elif not self._read(frame):
+        elif (refused := self._read(frame)) is not None:
+            if isinstance(refused, TooMuchError):
+                self._pass_over(frame, str(refused))
+                return
             self._assembly = begin(frame)
             if self._assembly is None:
                 self._pass_over(frame, "it is not JSON")
@@ -69,19 +76,17 @@ class Inbox:
         if self._assembly is not None:
             self._give_up(self._assembly, "it ends in the middle")
 
-    def _read(self, frame: bytes) -> bool:
+    def _read(self, frame: bytes) -> UnreadableError | None:
+        """Deliver what it holds, or say why that cannot be read."""
         try:
             messages, notes = read(frame)
-        except UnreadableError:
-            return False
-        if not messages:
-            self._noise.passed_over(frame, "it holds no message")
-            return True
+        except UnreadableError as error:
+            return error
         for note in notes:
             self._noise.tell(f"a message was read although {note}")
         for message in messages:
             self._sink.deliver(message, notes)
-        return True
+        return None
 
     def _continue(self, assembly: Assembly, frame: bytes) -> None:
         if frame.startswith(b"{") and b'"jsonrpc"' in frame and self._stands_alone(frame):
@@ -89,16 +94,23 @@ class Inbox:
             self.take(frame)
             return
         assembly.add(frame)
-        if assembly.full:
-            self._give_up(assembly, "it is spread over too many lines")
+        if assembly.refusal:
+            self._give_up(assembly, assembly.refusal)
         elif not assembly.complete:
             self._wait(assembly)
         else:
-            self._stop()
-            if self._read(assembly.text):
-                self._noise.tell("a message was read although it was spread over several lines")
-            else:
-                self._give_up(assembly, "it is not JSON")
+            self._finish(assembly)
+
+    def _finish(self, assembly: Assembly) -> None:
+        self._stop()
+        text = assembly.text
+        if self._stands_alone(text):
+            self._sink.deliver(decode(text), ())
+        elif (refused := self._read(text)) is not None:
+            reason = str(refused) if isinstance(refused, TooMuchError) else "it is not JSON"
+            self._give_up(assembly, reason)
+            return
+        self._noise.tell("a message was read although it was spread over several lines")
 
     def _stands_alone(self, frame: bytes) -> bool:
         try:
@@ -110,8 +122,9 @@ class Inbox:
     def _give_up(self, assembly: Assembly, reason: str) -> None:
         """Its lines may be whole messages with one broken line before them."""
         self._stop()
-        for line in assembly.lines[1:]:
-            if line.startswith(b"{") and self._stands_alone(line):
+        likely = (line for line in islice(assembly.lines, 1, None) if line.startswith(b"{"))
+        for line in islice(likely, MESSAGES):
+            if self._stands_alone(line):
                 self._sink.deliver(decode(line), ())
         self._pass_over(assembly.text, reason)
 
@@ -138,7 +151,7 @@ def find_id(head: bytes, tail: bytes) -> tuple[bool, bytes | None]:
 
     Only the outermost object counts: the id before `result` or `error`, or the last thing in the message.
     """
-    answer = _ANSWER.match(head)
+    answer = _ANSWER.match(head[:EXCERPT])
     if answer is None:
         return False, None
     found = answer[1] or (last[1] if (last := _TAIL.search(tail, max(0, len(tail) - 256))) else None)

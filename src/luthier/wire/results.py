@@ -41,6 +41,7 @@ _any = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]*+={0,2}\s*+")
+_BLOCKS = 100_000  # in one reply: each costs time here and wherever it goes
 _LOOKED_AT = 4096  # characters of either end of base64: a fault is a hint, not worth reading megabytes for
 _FALSE = frozenset({"false", "no", "0", ""})
 
@@ -51,9 +52,20 @@ def read_reply(raw: Raw, odd: tuple[str, ...], *, server: str, tool: str, modern
     Raises ProtocolError, and TaskStarted where the result is only a handle.
     """
     try:
+        return _reply(raw, odd, server, tool, modern=modern)
+    except UnreadableError as error:
+        raise ProtocolError(
+            f"Server {server!r} answered tools/call {tool!r} with a result that cannot be read: {error}.",
+            server=server,
+            tool=tool,
+        ) from None
+
+
+def _reply(raw: Raw, odd: tuple[str, ...], server: str, tool: str, *, modern: bool) -> Reply:
+    try:
         result, more = value(raw, _result)
     except UnreadableError:
-        return _not_a_result(raw, odd, server, tool)
+        return _not_a_result(raw, odd)
     if modern and result.result_type is not UNSET and result.result_type != "complete":
         if result.result_type == "task" and isinstance(result.task_id, str):
             raise TaskStarted(raw, result.task_id)
@@ -74,16 +86,9 @@ def read_reply(raw: Raw, odd: tuple[str, ...], *, server: str, tool: str, modern
     )
 
 
-def _not_a_result(raw: Raw, odd: tuple[str, ...], server: str, tool: str) -> Reply:
+def _not_a_result(raw: Raw, odd: tuple[str, ...]) -> Reply:
     """A result that is no object; the value itself is kept."""
-    try:
-        content, more = value(raw, _any)
-    except UnreadableError as error:
-        raise ProtocolError(
-            f"Server {server!r} answered tools/call {tool!r} with a result that cannot be read: {error}.",
-            server=server,
-            tool=tool,
-        ) from None
+    content, more = value(raw, _any)
     notes = [*odd, *more, "the result is not an object"]
     return Reply(blocks=_blocks([] if content is None else content, notes), notes=tuple(notes))
 
@@ -115,6 +120,8 @@ def _blocks(content: Any, notes: list[str]) -> list[dict[str, Any]]:
             return []
         notes.append("content is not a list")
         content = [content]
+    if len(content) > _BLOCKS:
+        raise UnreadableError(f"its content is a list of more than {_BLOCKS:,}")
     for block in content:
         kind = block.get("type") if isinstance(block, dict) else None
         if kind == "text":
