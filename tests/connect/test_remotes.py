@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from luthier.errors import ConnectError, HttpError
 from luthier.spec.project import Auth, ServerEntry
 from luthier.wire.auth.tokens import MemoryTokens
 from tests.connect.kit import call, wanted
-from tests.wire.http.support import LEGACY, TOOLS, Answering, Asked, Site, bounded
+from tests.wire.http.support import LEGACY, TOOLS, Answering, Asked, Site, bounded, on_call, result_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -152,6 +153,57 @@ async def test_a_server_that_moved_out_is_looked_for_afresh_by_the_next_call(sta
         site.answer = answer
         await echo(manager)
         assert set(learned.kept.values()) == {Lesson(LEGACY, "http")}
+
+
+@pytest.mark.parametrize("status", [404, 405, 410])
+async def test_a_server_that_refuses_one_call_so_and_answers_the_rest_is_kept(status: int) -> None:
+    learned = Memory()
+    async with Site() as site, managed(site, learned=learned) as manager:
+        await echo(manager)
+        answer, site.answer = site.answer, on_call(lambda _, out: out.give(status))
+        with pytest.raises(HttpError):
+            await echo(manager)
+        site.answer = answer
+        await echo(manager)
+        assert site.rpcs().count("initialize") == 1
+        assert set(learned.kept.values()) == {Lesson(LEGACY, "http")}
+
+
+async def test_a_server_that_is_busy_with_another_call_is_not_given_up_under_it() -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(asked: Asked, out: Answering) -> None:
+        begun.set()
+        await go.wait()
+        out.give(body=result_of(asked))
+
+    async with Site() as site, managed(site) as manager:
+        await echo(manager)
+        site.answer = slow
+        held = asyncio.ensure_future(echo(manager, text="done"))
+        await bounded(begun.wait())
+        site.answer = lambda _, out: out.give(410)
+        with pytest.raises(HttpError):
+            await echo(manager)
+        go.set()
+        assert await held == "done"
+
+
+async def test_whether_a_server_is_still_there_is_asked_no_longer_than_the_call_may_take() -> None:
+    async def mute(asked: Asked, out: Answering) -> None:
+        if asked.rpc == "tools/call":
+            out.give(405)
+        else:
+            await out.gone()
+
+    async with Site() as site, managed(site) as manager:
+        await echo(manager)
+        answer, site.answer = site.answer, mute
+        with pytest.raises(HttpError):
+            await bounded(call(manager, wanted("lute", "echo", timeout=0.3)), 1.5)
+        site.answer = answer
+        await echo(manager)
+        assert site.rpcs().count("initialize") == 1
 
 
 async def test_a_server_that_is_not_there_is_reported_with_phase_and_no_session() -> None:

@@ -72,6 +72,9 @@ READING = 1.0
 CLOSING = 8.0
 """Seconds for a connection to end: a server has 2 s after its stdin is closed and 2 s after SIGTERM."""
 
+PROBING = 2.0
+"""Seconds for a server to show that it is still there, after an answer that says otherwise."""
+
 
 _GONE = frozenset({404, 405, 410})
 """HTTP statuses by which a server says that it is not spoken to at this address in this way."""
@@ -252,7 +255,7 @@ class ConnectionManager:
                 reply = await self._send(server, link, call, deadline)
         except BaseException as error:
             server.breakers.raised(call.uri.name, admitted, error)
-            await self._look_at(server, link, error, own=1)
+            await self._look_at(server, link, error, own=1, deadline=deadline)
             raise
         finally:
             link.calls -= 1
@@ -298,18 +301,38 @@ class ConnectionManager:
                 error.hint = f"The last try failed: {link.connection.last_error}"
             raise
 
-    async def _look_at(self, server: _Server, link: _Link, error: BaseException, *, own: int = 0) -> None:
+    async def _look_at(
+        self,
+        server: _Server,
+        link: _Link,
+        error: BaseException,
+        *,
+        own: int = 0,
+        deadline: float | None = None,
+    ) -> None:
         """Where an error says that another server answers there now: start over, once no call is under way.
 
         `own` is how many calls ended in that error.
         """
         outdated = isinstance(error, ProtocolError) and error.code == UNSUPPORTED_VERSION
-        gone = isinstance(error, HttpError) and error.status in _GONE and not _is_rest(link)
-        if outdated or gone:
+        gone = _says_gone(error) and not _is_rest(link) and link.calls <= own
+        if outdated or (gone and await self._is_gone(link, deadline)):
             self._openings.forget(server.key)
             if link.calls <= own:
                 link.manifests.expire()
                 await link.connection.reset(CLOSING)
+
+    async def _is_gone(self, link: _Link, deadline: float | None) -> bool:
+        """Whether the server is away from its address, and does not only refuse one request in that way."""
+        session = link.connection.live
+        if session is None:
+            return False
+        seconds = PROBING if deadline is None else min(PROBING, deadline - self._clock.monotonic())
+        try:
+            await session.ping(timeout=seconds)
+        except WireError as error:
+            return _says_gone(error)
+        return False
 
     async def _by(self, deadline: float | None, awaitable: Awaitable[T], uri: ToolUri, when: str) -> T:
         if deadline is None:
@@ -473,6 +496,10 @@ class ConnectionManager:
                 step=call.context.step,
             )
         )
+
+
+def _says_gone(error: BaseException) -> bool:
+    return isinstance(error, HttpError) and error.status in _GONE
 
 
 def _is_rest(link: _Link) -> bool:

@@ -24,7 +24,7 @@ from tests.faults.http.table import row
 PATIENT = {"breaker": {"failures": 1000}}
 """For rows with more failures than a server is given before it is left alone."""
 
-STATUSES = (400, 402, 403, 408, 409, 413, 415, 418, 422, 429, 451, 500, 501, 502, 503, 504, 530)
+STATUSES = (400, 402, 403, 405, 408, 409, 410, 413, 415, 418, 422, 429, 451, 500, 501, 502, 503, 504, 530)
 TWENTY_MB = 20_000_000
 
 
@@ -79,13 +79,24 @@ async def a_refused_credential_is_named_as_such_with_a_way_out(house: House) -> 
 
 @row("26", "status", fields=PATIENT)
 async def failing_calls_disturb_none_that_run_beside_them(house: House) -> None:
-    mixed = [house.call("act", code=500) if n % 2 else house.call("echo", n=n) for n in range(40)]
-    for n, outcome in enumerate(await asyncio.gather(*mixed, return_exceptions=True)):
-        if n % 2:
-            assert isinstance(outcome, HttpError)
-        else:
-            assert not isinstance(outcome, BaseException)
-            assert outcome.content == {"n": n}
+    codes = [(500, 405, 410)[n % 3] for n in range(20)]
+    good = [house.call("echo", n=n) for n in range(20)]
+    bad = [house.call("act", code=code) for code in codes]
+    outcomes = await asyncio.gather(*good, *bad, return_exceptions=True)
+    for n, outcome in enumerate(outcomes[:20]):
+        assert not isinstance(outcome, BaseException)
+        assert outcome.content == {"n": n}
+    assert [getattr(outcome, "status", None) for outcome in outcomes[20:]] == codes
+    assert house.watcher.of(ServerStopped) == []
+
+
+@row("26", "status", fields=PATIENT)
+async def a_call_that_is_answered_as_if_the_server_were_gone_takes_nothing_with_it(house: House) -> None:
+    for code in (405, 410):
+        error = await fails(house, code=code)
+        assert isinstance(error, HttpError)
+        assert (await house.call("echo", code=code)).content == {"code": code}
+    assert house.journal.asked("DELETE") == []
     assert house.watcher.of(ServerStopped) == []
 
 
