@@ -1,4 +1,4 @@
-"""Lets pytest explain the asserts of the modules in which rows are judged."""
+"""Lets pytest explain the asserts of the modules in which rows are judged, before any test imports one."""
 
 from __future__ import annotations
 
