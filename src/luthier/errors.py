@@ -14,6 +14,7 @@ They become exceptions (`MCPToolError`, `Refused`) only at the faces that Python
     ├── AuditError             the audit log cannot be written
     │   └── ResultWithheldError   the call was made, and its result may not be handed out
     ├── RecordError            the record of a run cannot be read
+    ├── StoreError             the store cannot be read or written
     ├── Refused                the gate said no (rt.call, tool.execute)
     ├── MCPToolError           the tool itself answered isError (tool.execute)
     ├── StepError              an operation failed for a reason of its own
@@ -185,6 +186,12 @@ class AuditError(LuthierError):
 
 class RecordError(LuthierError):
     """The record of a run cannot be read: torn, foreign, or of a later version."""
+
+
+class StoreError(LuthierError):
+    """The store cannot be read or written, or is of a later version. A guard that needs it denies."""
+
+    kind = "denied"
 
 
 class ResultWithheldError(AuditError):

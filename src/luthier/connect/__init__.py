@@ -5,6 +5,7 @@ from luthier.connect.learned import FileLearned, Learned, Lesson, MemoryLearned
 from luthier.connect.manager import ConnectionManager
 from luthier.connect.registry import ServerRegistry
 from luthier.connect.report import ServerReport
+from luthier.connect.state import MemoryState, StateStore
 
 __all__ = [
     "ConnectionManager",
@@ -12,7 +13,9 @@ __all__ = [
     "Learned",
     "Lesson",
     "MemoryLearned",
+    "MemoryState",
     "ServerRegistry",
     "ServerReport",
+    "StateStore",
     "register_default_mcp_servers",
 ]

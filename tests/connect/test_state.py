@@ -1,0 +1,106 @@
+"""Every store of state keeps one contract: values by kind and key, swapped in one move, with a revision."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from luthier.connect import MemoryState
+
+if TYPE_CHECKING:
+    from luthier.connect import StateStore
+
+
+@pytest.fixture
+def state() -> StateStore:
+    return MemoryState()
+
+
+def test_nothing_is_there_at_first(state: StateStore) -> None:
+    assert state.get("pins", "git") is None
+    assert state.list("pins") == {}
+
+
+@pytest.mark.parametrize("value", [True, 0, 1.5, "", "ü\n\x00", [], {}, {"b": [1, {"a": None}], "a": "x"}])
+def test_what_was_put_last_is_there(state: StateStore, value: object) -> None:
+    state.put("pins", "git", "before")
+    state.put("pins", "git", value)
+    assert state.get("pins", "git") == value
+    assert type(state.get("pins", "git")) is type(value)
+
+
+def test_kinds_and_keys_do_not_touch_each_other(state: StateStore) -> None:
+    state.put("pins", "git", 1)
+    state.put("pins", "GIT", 2)
+    state.put("eras", "git", 3)
+    state.put("pins", "a%_b", 4)
+    state.delete("pins", "git")
+    assert state.list("pins") == {"GIT": 2, "a%_b": 4}
+    assert state.list("eras") == {"git": 3}
+
+
+def test_a_list_is_in_the_order_of_its_keys(state: StateStore) -> None:
+    for key in ("b", "a", "ä", "B", "a-1", "a1"):
+        state.put("pins", key, key)
+    assert list(state.list("pins")) == sorted(["b", "a", "ä", "B", "a-1", "a1"])
+
+
+def test_what_is_handed_out_is_the_callers_own(state: StateStore) -> None:
+    value = {"tools": ["log"]}
+    state.put("pins", "git", value)
+    value["tools"].append("changed after")
+    found = state.get("pins", "git")
+    assert found == {"tools": ["log"]}
+    found["tools"].append("changed too")
+    assert state.get("pins", "git") == {"tools": ["log"]}
+
+
+def test_none_stands_for_absence(state: StateStore) -> None:
+    state.put("pins", "git", 1)
+    state.put("pins", "git", None)
+    state.delete("pins", "git")
+    assert state.list("pins") == {}
+
+
+def test_a_swap_needs_what_it_expects(state: StateStore) -> None:
+    assert not state.swap("pins", "git", 1, 2)
+    assert state.swap("pins", "git", None, {"b": 1, "a": 2})
+    assert not state.swap("pins", "git", None, 3)
+    assert not state.swap("pins", "git", {"b": 1}, None)
+    assert state.swap("pins", "git", {"a": 2, "b": 1}, 3)
+    assert state.swap("pins", "git", 3, None)
+    assert state.swap("pins", "git", None, None)
+    assert state.get("pins", "git") is None
+
+
+def test_the_revision_grows_with_each_change_and_with_nothing_else(state: StateStore) -> None:
+    seen = [state.revision()]
+    state.put("pins", "git", 1)
+    seen.append(state.revision())
+    state.swap("pins", "git", 1, 2)
+    seen.append(state.revision())
+    state.delete("pins", "git")
+    seen.append(state.revision())
+    assert seen == sorted(set(seen))
+    state.get("pins", "git")
+    state.list("pins")
+    state.swap("pins", "git", 1, 2)
+    assert state.revision() == seen[-1]
+
+
+def test_threads_lose_nothing(state: StateStore) -> None:
+    def count() -> None:
+        for _ in range(20):
+            while True:
+                there = state.get("counts", "all")
+                if state.swap("counts", "all", there, (there or 0) + 1):
+                    break
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert state.get("counts", "all") == 80
