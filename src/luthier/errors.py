@@ -20,7 +20,8 @@ They become exceptions (`MCPToolError`, `Refused`) only at the faces that Python
     ├── StepError              an operation failed for a reason of its own
     └── WireError              the way to a server and back
         ├── ConnectError       no session: spawn, handshake, negotiation
-        │   └── LoginNeededError  a person must log in: `luthier servers login ID`
+        │   ├── LoginNeededError  a person must log in: `luthier servers login ID`
+        │   └── ApprovalNeededError  an imported server waits for `luthier servers approve ID`
         ├── CallTimeoutError   no answer within the deadline
         ├── ConnectionLostError the connection ended under a call
         ├── ProtocolError      the peer broke the protocol, or answered with a JSON-RPC error
@@ -297,6 +298,27 @@ class LoginNeededError(ConnectError):
     def __init__(self, message: str, *, server: str) -> None:
         hint = f"Run: luthier servers login {server}"
         super().__init__(message, server=server, phase="login", retryable=False, hint=hint)
+
+
+class ApprovalNeededError(ConnectError):
+    """The server was imported and nobody has approved it: it is neither started nor reached."""
+
+    kind = "approval"
+
+    def __init__(self, *, server: str, place: str = "") -> None:
+        where = f" ({place})" if place else ""
+        super().__init__(
+            f"Server {server!r} waits for approval{where}.",
+            server=server,
+            phase="approval",
+            retryable=False,
+            hint=approval_hint(server),
+        )
+
+
+def approval_hint(server: str) -> str:
+    """What the operator does about a server that waits for approval."""
+    return f"See what it would run or reach, and approve it: luthier servers approve {server}"
 
 
 class CallTimeoutError(WireError):

@@ -60,6 +60,26 @@ def test_one_server_can_be_tested_alone_even_if_it_is_disabled(cli: Cli, project
     assert done.stdout.startswith("resting\tfailed")
 
 
+def test_a_server_that_waits_for_approval_is_named_and_not_started(cli: Cli, project: Path) -> None:
+    file = project / "luthier.yaml"
+    canary = "import pathlib; pathlib.Path('started').touch()\n"
+    (project / "canary.py").write_text(canary)
+    entry = "  late: {command: python, args: [canary.py], approved: false, required: true}\n"
+    file.write_text(file.read_text().replace("mcpServers:\n", f"mcpServers:\n{entry}", 1))
+    for words in (("servers", "test"), ("servers", "test", "late")):
+        done = cli(*words)
+        assert done.exit_code == 1
+        assert done.stdout.startswith("late\twaits for approval")
+        assert "luthier servers approve late" in done.stderr
+    assert cli("servers", "list").stdout.splitlines()[0].endswith("waits for approval")
+    assert "approved   false" in cli("servers", "show", "late").stdout
+    assert "mcp://late" not in cli("tools", "list").stdout
+    done = cli("call", "mcp://late/x")
+    assert done.exit_code == 3
+    assert "luthier servers approve late" in done.stderr
+    assert not (project / "started").exists()
+
+
 def test_as_json_it_is_one_document(cli: Cli, project: Path) -> None:
     with_broken_servers(project)
     done = cli("servers", "test", "--json")

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from luthier.clock import settle
 from luthier.connect.healing import FIRST_WAIT, LONGEST_ASKED, LONGEST_WAIT, MOST_TRIES, wait_before
-from luthier.errors import ConnectError, HttpAnswer, HttpError, LoginNeededError, WireError
+from luthier.errors import (
+    ApprovalNeededError,
+    ConnectError,
+    HttpAnswer,
+    HttpError,
+    LoginNeededError,
+    WireError,
+)
 from luthier.events import ServerStarting
 from luthier.wire import MemoryServer, MemoryTransport
 from tests.connect.kit import House
@@ -116,8 +123,9 @@ async def test_a_row_of_tries_of_somebody_else_is_left_to_go_on_and_its_failure_
     [
         (ConnectError("no such command", server="lute", retryable=False), "failed"),
         (LoginNeededError("who are you?", server="lute"), "needs-login"),
+        (ApprovalNeededError(server="lute"), "failed"),
     ],
-    ids=["configuration", "login"],
+    ids=["configuration", "login", "approval"],
 )
 async def test_what_cannot_heal_is_not_tried_in_the_background(error: WireError, phase: str) -> None:
     house, _ = await sick(error)

@@ -9,7 +9,7 @@ import pytest
 from luthier.clock import FakeClock
 from luthier.connect import Lesson, MemoryLearned, ServerRegistry
 from luthier.connect.openings import Opened, Openings
-from luthier.errors import ConnectError
+from luthier.errors import ApprovalNeededError, ConnectError
 from luthier.spec import ServerEntry
 from luthier.wire import Handlers, MemoryServer, open_session
 
@@ -155,3 +155,15 @@ async def test_what_sessions_by_url_share_is_made_once_when_it_is_needed_and_clo
     await stage.open()
     await stage.openings.close()
     assert (stage.made, stage.remotes.closed) == (1, 1)
+
+
+async def test_nothing_is_opened_for_an_entry_that_waits_for_approval() -> None:
+    stage = Stage()
+    stage.entry = ServerEntry(id="lute", url="https://${HOST}/", approved=False)
+    with pytest.raises(ApprovalNeededError, match="luthier servers approve lute") as caught:
+        await stage.open()
+    assert (caught.value.kind, caught.value.retryable) == ("approval", False)
+    stage.entry = ServerEntry(id="lute", command="${COMMAND}", approved=False)
+    with pytest.raises(ApprovalNeededError):
+        await stage.open()
+    assert (stage.made, stage.remotes.lessons) == (0, [])

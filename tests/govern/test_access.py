@@ -96,6 +96,25 @@ def test_a_disabled_server_is_nobodys() -> None:
     assert denial.rule == "disabled"
 
 
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("environment", ["development", "production"])
+def test_an_unapproved_server_is_nobodys_and_says_what_the_operator_does(
+    chain: tuple[str, ...], environment: str
+) -> None:
+    gate = access(environment, approved=False)
+    for denial in (gate.denial(ToolUri.mcp("git", "git_log"), chain), gate.server_denial("git", chain)):
+        assert denial is not None
+        assert (denial.kind, denial.rule, denial.place) == ("approval", "approved", "approved")
+        assert "luthier servers approve git" in denial.hint
+    assert gate.servers(chain) == ("time",)
+
+
+def test_who_may_never_use_a_server_is_not_told_to_approve_it() -> None:
+    denial = access(approved=False, allowed_agents=("bob",)).denial(ToolUri.mcp("git", "x"), ADA)
+    assert denial is not None
+    assert (denial.kind, denial.rule) == ("denied", "allowed_agents")
+
+
 @pytest.mark.parametrize(
     ("tools", "name", "rule"),
     [

@@ -215,9 +215,18 @@ async def test_an_unknown_server_is_not_found_before_anything_starts() -> None:
     assert gate.log.records[0].rule == "no such server"
 
 
+HIDDEN = [
+    ({"allowed_agents": ("bob",)}, "denied", "allowed_agents"),
+    ({"approved": False}, "approval", "approved"),
+]
+
+
+@pytest.mark.parametrize(("entry", "reason", "rule"), HIDDEN, ids=["forbidden", "unapproved"])
 @pytest.mark.parametrize("ask", ["call", "tool", "tools"])
-async def test_to_a_model_a_forbidden_server_and_an_absent_one_look_the_same(ask: str) -> None:
-    gate = Gate(lute(), lute={"allowed_agents": ("bob",)})
+async def test_to_a_model_a_forbidden_or_unapproved_server_and_an_absent_one_look_the_same(
+    ask: str, entry: dict[str, Any], reason: str, rule: str
+) -> None:
+    gate = Gate(lute(), lute=entry)
 
     async def answer(server: str) -> str:
         uri, context = f"mcp://{server}/play", CallContext(principals=("operator", "ada"))
@@ -237,7 +246,23 @@ async def test_to_a_model_a_forbidden_server_and_an_absent_one_look_the_same(ask
     assert gate.servers["lute"].connections == 0
     refused = gate.log.records[0]
     assert isinstance(refused, Verdict)
-    assert (refused.verdict, refused.rule, refused.place) == ("refused", "allowed_agents", "allowed_agents")
+    assert (refused.verdict, refused.reason, refused.rule, refused.place) == ("refused", reason, rule, rule)
+
+
+async def test_a_call_of_an_unapproved_server_is_refused_with_what_to_do_and_starts_nothing() -> None:
+    gate = Gate(lute(), lute={"approved": False})
+    for principals in (("operator",), ("operator", "ensemble:digest")):
+        refusal = await gate.through("mcp://lute/play", principals=principals)
+        assert isinstance(refusal, Refusal)
+        assert (refusal.kind, refusal.rule, refusal.place) == ("approval", "approved", "approved")
+        assert refusal.hint.endswith("luthier servers approve lute")
+    with pytest.raises(Refused) as caught:
+        await gate.settled(gate.gateway.manifest("lute", CallContext()))
+    assert caught.value.refusal_kind == "approval"
+    assert await gate.settled(gate.gateway.tools(CallContext())) == ()
+    assert gate.gateway.servers(CallContext()) == ()
+    assert gate.servers["lute"].connections == 0
+    assert gate.kinds == ["verdict refused"] * 3
 
 
 @pytest.mark.parametrize("ask", ["call", "tool"])

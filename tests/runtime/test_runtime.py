@@ -17,7 +17,7 @@ from luthier import (
     register_default_mcp_servers,
     tool,
 )
-from luthier.errors import CallTimeoutError, ConnectError, InputError, NotFoundError
+from luthier.errors import ApprovalNeededError, CallTimeoutError, ConnectError, InputError, NotFoundError
 from luthier.spec import ServerEntry
 from luthier.taint import UNTRUSTED
 from luthier.testing import MemoryAudit, MemoryServer
@@ -240,6 +240,26 @@ async def test_required_servers_are_connected_at_the_start(tmp_path: Path) -> No
     ):
         assert server.connections == 1
     assert server.open == []
+
+
+async def test_an_unapproved_server_is_never_started_even_if_it_is_required(tmp_path: Path) -> None:
+    server = greeter()
+    entry = ENTRY | {"required": True, "approved": False}
+    runtime = Runtime.open(
+        {"mcpServers": {"greeter": entry}}, root=tmp_path, transports={"greeter": server.transport}
+    )
+    with pytest.raises(ApprovalNeededError, match="luthier servers approve greeter"):
+        await runtime.connect("greeter")
+    report = await runtime.test_server("greeter")
+    assert report.error is not None
+    assert (report.error.kind, report.error.phase) == ("approval", "approval")
+    assert (await runtime.tools.load()).failed == {}
+    run = await runtime.run(GREETING)
+    assert run.error is not None
+    assert run.error["kind"] == "approval"
+    with pytest.raises(ApprovalNeededError):
+        await runtime.__aenter__()
+    assert server.connections == 0
 
 
 async def test_connect_and_reconnect(tmp_path: Path) -> None:

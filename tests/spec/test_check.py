@@ -154,6 +154,18 @@ def test_calls_that_will_fail_are_warned_of(tmp_path: Path) -> None:
     assert folder.told() == []
 
 
+def test_a_server_that_waits_for_approval_is_warned_of_where_it_stands_and_where_it_is_called(
+    tmp_path: Path,
+) -> None:
+    servers = "mcpServers:\n  git: {command: uvx, args: [x], approved: false}\n"
+    folder = Folder(tmp_path, {"luthier.yaml": servers, "ensembles/a.yaml": CALL})
+    waits, how = "the server `git` waits for approval", "luthier servers approve git"
+    assert folder.told() == [
+        f"warning ensembles/a.yaml:5:19: {waits}: this step will be refused ({how})",
+        f"warning luthier.yaml:2:44: {waits}: it will not start ({how})",
+    ]
+
+
 def test_nested_ensembles_must_be_there_and_get_what_they_need(tmp_path: Path) -> None:
     inner = "inputs: {a: {required: true}, b: {required: true, default: 1}, c: string}\noutputs: 1\n"
     steps = "agents: [{name: x, operation: transform, config: {value: 1}}]\n"

@@ -81,12 +81,12 @@ FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "tool_names": ({"tool_names": ["a"]}, {"tools": ToolFilter(allow=("a",))}),
     "no tools at all": ({"tools": []}, {"tools": ToolFilter(allow=())}),
     "tools as a mapping": (
-        {"tools": {"allow": ["a"], "deny": ["b"], "idempotent": ["c"], "readOnly": ["d"]}},
-        {"tools": ToolFilter(allow=("a",), deny=("b",), idempotent=("c",), read_only=("d",))},
+        {"tools": {"allow": ["a"], "deny": ["b"], "ask": ["e*"], "idempotent": ["c"], "readOnly": ["d"]}},
+        {"tools": ToolFilter(allow=("a",), deny=("b",), ask=("e*",), idempotent=("c",), read_only=("d",))},
     ),
     "switches": (
-        {"disabled": True, "share": False, "required": True},
-        {"disabled": True, "share": False, "required": True},
+        {"disabled": True, "share": False, "required": True, "approved": False},
+        {"disabled": True, "share": False, "required": True, "approved": False},
     ),
     "breaker off": ({"breaker": False}, {"breaker": Breaker(enabled=False)}),
     "breaker off in a word": ({"breaker": "off"}, {"breaker": Breaker(enabled=False)}),

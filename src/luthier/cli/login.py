@@ -37,7 +37,7 @@ def login(
 
 
 def _entry(project: Project, server: str) -> ServerEntry:
-    from luthier.errors import Fault, InputError, NotFoundError
+    from luthier.errors import ApprovalNeededError, Fault, InputError, NotFoundError
     from luthier.text import near
 
     entry = project.servers.get(server)
@@ -46,6 +46,8 @@ def _entry(project: Project, server: str) -> ServerEntry:
     if entry.url is None or entry.auth.type != "oauth" or not entry.auth.interactive:
         suggestion = "its entry says how one logs in: auth: {type: oauth, interactive: true}"
         raise InputError([Fault(f"server {server!r} has no login", suggestion=suggestion)])
+    if not entry.approved:
+        raise ApprovalNeededError(server=server, place=entry.origin.place("approved"))
     return entry
 
 

@@ -93,7 +93,7 @@ def exit_status(error: LuthierError) -> int:
             return USAGE
         case errors.Refused(refusal_kind="arguments"):
             return FAILED  # the schema is the server's
-        case errors.Refused():
+        case errors.Refused() | errors.ApprovalNeededError():
             return REFUSED
         case _:
             return FAILED

@@ -34,7 +34,7 @@ def list_servers(context: typer.Context, json: JsonOption = False) -> int:
         echo(to_json({"servers": [described(entry) for entry in project.servers.values()]}))
         return OK
     rows = [
-        (entry.id, entry.transport, _target(entry), _callers(entry), "disabled" if entry.disabled else "")
+        (entry.id, entry.transport, _target(entry), _callers(entry), _standing(entry))
         for entry in project.servers.values()
     ]
     show_table(("id", "transport", "reached by", "callers", ""), rows)
@@ -117,6 +117,8 @@ def _row(report: ServerReport) -> tuple[str, ...]:
     error = report.error
     if error is None:
         said = "ok"
+    elif error.phase == "approval":
+        said = "waits for approval"
     else:
         status = error.facts().get("status")
         said = f"failed ({error.phase}{f', HTTP {status}' if status else ''})"
@@ -163,6 +165,12 @@ def hidden(value: Any) -> Any:
     return (
         value if value.startswith("${") and value.endswith("}") else f"(a literal of {len(value)} characters)"
     )
+
+
+def _standing(entry: ServerEntry) -> str:
+    if not entry.approved:
+        return "waits for approval"
+    return "disabled" if entry.disabled else ""
 
 
 def _target(entry: ServerEntry) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from luthier.connect.launch import prepare
 from luthier.connect.learned import Lesson
-from luthier.errors import WireError
+from luthier.errors import ApprovalNeededError, WireError
 from luthier.wire import Session, StdioTransport, open_session
 
 if TYPE_CHECKING:
@@ -84,7 +84,10 @@ class Openings:
         """A session with the server of an entry. Raises WireErrors. `attempt` is the number of the try.
 
         `leave` takes the ending of a process that was started in vain; without it, that is waited for.
+        An entry that waits for approval is opened for nobody: no reference of it is even looked at.
         """
+        if not entry.approved:
+            raise ApprovalNeededError(server=entry.id, place=entry.origin.place("approved"))
         lesson = self._lesson(key) if attempt == 1 and _learns(entry) else None
         given = self._transports.get(entry.id)
         if given is not None or entry.transport == "stdio":

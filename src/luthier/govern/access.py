@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from luthier.context import OPERATOR
-from luthier.errors import NotFoundError
+from luthier.errors import NotFoundError, approval_hint
 from luthier.text import near
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ Principals = tuple[str, ...]
 
 
 class Denial(msgspec.Struct, frozen=True):
-    """Why not: in words, by which rule, written where, and how to allow it."""
+    """Why not: in words, by which rule, written where, and how to allow it. `kind`: of the refusal."""
 
     reason: str
     rule: str
     place: str
     hint: str
+    kind: str = "denied"
 
 
 def is_told(principals: Principals) -> bool:
@@ -92,23 +93,31 @@ class Access:
             )
         if not principals:
             return Denial("A call needs somebody who makes it.", "principals", "", "")
-        if entry.allowed_agents is None:
-            return None
         for principal in reversed(principals):
-            if not self._is_listed(principal, entry.allowed_agents):
+            if entry.allowed_agents is not None and not self._is_listed(principal, entry.allowed_agents):
                 return Denial(
                     f"{principal!r} may not use server {entry.id!r}.",
                     "allowed_agents",
                     entry.origin.place("allowed_agents"),
                     f"Add {principal!r} to `allowed_agents` of {entry.id!r} to allow it.",
                 )
-        return None
+        return None if entry.approved else _approval_denial(entry)
 
     def _is_listed(self, principal: str, allowed: tuple[str, ...]) -> bool:
         if principal in allowed:
             return True
         # An empty list means nobody, and that is meant.
         return principal == OPERATOR and bool(allowed) and self._registry.environment != "production"
+
+
+def _approval_denial(entry: ServerEntry) -> Denial:
+    return Denial(
+        f"Server {entry.id!r} waits for approval.",
+        "approved",
+        entry.origin.place("approved"),
+        approval_hint(entry.id),
+        "approval",
+    )
 
 
 def _tool_denial(entry: ServerEntry, name: str) -> Denial | None:

@@ -93,7 +93,7 @@ class Gateway:
         denial = self._access.denial(uri, context.principals)
         if denial is None:
             return await self._find(uri, context)
-        self._recorder.lookup_refused(uri, context, denial.rule, denial.place)
+        self._recorder.lookup_refused(uri, context, denial.rule, denial.place, denial.kind)
         if is_told(context.principals):
             raise _refused(denial)
         raise await self._absent(uri, context)
@@ -134,7 +134,9 @@ class Gateway:
         """
         denial = self._access.server_denial(server, context.principals)
         if denial is not None:
-            self._recorder.lookup_refused(ToolUri.mcp(server, "*"), context, denial.rule, denial.place)
+            self._recorder.lookup_refused(
+                ToolUri.mcp(server, "*"), context, denial.rule, denial.place, denial.kind
+            )
             if is_told(context.principals):
                 raise _refused(denial)
             raise self._access.unknown_server(server, context.principals)
@@ -188,9 +190,9 @@ class Gateway:
         uri, context = call.call.uri, call.call.context
         if is_told(context.principals):
             return call.refuse(
-                "denied", denial.reason, rule=denial.rule, place=denial.place, hint=denial.hint
+                denial.kind, denial.reason, rule=denial.rule, place=denial.place, hint=denial.hint
             )
-        call.ledger.rule, call.ledger.place = denial.rule, denial.place
+        call.ledger.rule, call.ledger.place, call.ledger.kind = denial.rule, denial.place, denial.kind
         raise await self._absent(uri, context)
 
     def _resolved(self, call: GateCall, inner: Next) -> Awaitable[Up]:
@@ -277,4 +279,4 @@ def _outcome_of(result: Up) -> str:
 
 
 def _refused(denial: Denial) -> Refused:
-    return Refused("denied", denial.reason, rule=denial.rule, place=denial.place, hint=denial.hint)
+    return Refused(denial.kind, denial.reason, rule=denial.rule, place=denial.place, hint=denial.hint)

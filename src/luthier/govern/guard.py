@@ -21,6 +21,7 @@ class Ledger(msgspec.Struct, gc=False):
     allowed: bool = False  # the verdict has been written
     rule: str = ""  # by which the call was refused, where its caller is only told that nothing is there
     place: str = ""
+    kind: str = "denied"
 
 
 class GateCall(msgspec.Struct, frozen=True):

@@ -96,14 +96,16 @@ class Recorder:
         self._write_outcome(call, uri, began, "ok", result)
         return result
 
-    def lookup_refused(self, uri: ToolUri, context: CallContext, rule: str, place: str) -> None:
+    def lookup_refused(
+        self, uri: ToolUri, context: CallContext, rule: str, place: str, kind: str = "denied"
+    ) -> None:
         """A tool was asked for by somebody who may not use it."""
         self._write(
             Verdict(
                 call="",
                 uri=str(uri),
                 verdict="refused",
-                reason="denied",
+                reason=kind,
                 rule=rule,
                 place=place,
                 principals=context.principals,
@@ -123,7 +125,7 @@ class Recorder:
     def _write_failure(self, call: GateCall, error: LuthierError) -> None:
         rule, place = call.ledger.rule, call.ledger.place
         if rule:  # the caller is told that nothing is there; the log knows better
-            self._write_verdict(call, "refused", reason="denied", rule=rule, place=place)
+            self._write_verdict(call, "refused", reason=call.ledger.kind, rule=rule, place=place)
         elif isinstance(error, NotFoundError):
             self._write_verdict(call, "failed", reason=kind_of(error), rule=f"no such {error.what}")
         else:

@@ -56,6 +56,11 @@ def _check_server(step: Step, config: ToolsConfig, ensemble: Ensemble, project: 
     if entry.disabled:
         message = f"the server {quoted(entry.id)} is disabled: this step will fail"
         yield step.origin.fault(message, "config", "mcp", warning=True)
+    if not entry.approved:
+        message = f"the server {quoted(entry.id)} waits for approval: this step will be refused"
+        yield step.origin.fault(
+            message, "config", "mcp", suggestion=f"luthier servers approve {entry.id}", warning=True
+        )
     principal = f"ensemble:{ensemble.name}"
     if entry.allowed_agents is not None and principal not in entry.allowed_agents:
         message = f"the server {quoted(entry.id)} does not admit this ensemble: the call will be refused"

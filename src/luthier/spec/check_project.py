@@ -32,9 +32,17 @@ def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:
     for entry in project.servers.values():
         if not entry.disabled:
             faults += _check_references(entry, names)
+        faults += _check_approval(entry)
         faults += _check_credentials(entry, production=project.environment == "production")
         faults += check_launch(entry, project)
     return faults
+
+
+def _check_approval(entry: ServerEntry) -> Iterator[Fault]:
+    if not entry.approved:
+        message = f"the server {quoted(entry.id)} waits for approval: it will not start"
+        hint = f"luthier servers approve {entry.id}"
+        yield entry.origin.fault(message, "approved", suggestion=hint, warning=True)
 
 
 def _check_references(entry: ServerEntry, names: Mapping[str, str]) -> Iterator[Fault]:

@@ -46,10 +46,14 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tools of a server exist for us (None: all), and the operator's own word on what they do."""
+    """Which tools of a server exist for us (None: all), and the operator's own word on what they do.
+
+    Each call of a tool that `ask` names needs an approval.
+    """
 
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
     idempotent: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
 
@@ -109,6 +113,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
     allowed_agents: tuple[str, ...] | None = None  # None: everyone; (): nobody
     tools: ToolFilter = ToolFilter()
     disabled: bool = False
+    approved: bool = True  # False: imported, and nobody has looked at it yet
     tls: Tls | None = None
     proxy: str | None = None
     breaker: Breaker = Breaker()

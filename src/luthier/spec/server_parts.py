@@ -60,6 +60,7 @@ def read_tools(reader: Reader) -> ToolFilter | None:
     fields = {
         "allow": inner.texts("allow"),
         "deny": inner.texts("deny"),
+        "ask": inner.texts("ask"),
         "idempotent": inner.texts("idempotent"),
         "read_only": inner.texts("read_only"),
     }

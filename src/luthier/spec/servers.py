@@ -38,8 +38,8 @@ _ONLY_PROCESS = ("args", "env", "cwd", "inherit_env", "sandbox")
 _ONLY_URL = ("headers", "auth", "secret", "tls", "proxy", "allow_private")
 _HINTS = {
     "envFile": "`env_file` stands at the top of luthier.yaml",
-    "autoApprove": "tools are granted under `tools` and `allowed_agents`",
-    "alwaysAllow": "tools are granted under `tools` and `allowed_agents`",
+    "autoApprove": "`tools: {ask: […]}` names tools that ask; `luthier servers import` reads such files",
+    "alwaysAllow": "`tools: {ask: […]}` names tools that ask; `luthier servers import` reads such files",
     "oauth": "write auth: {type: oauth, …}",
 }
 
@@ -136,6 +136,7 @@ def _read_server(reader: Reader, id_: str) -> ServerEntry:
         "allowed_agents": reader.texts("allowed_agents"),
         "tools": read_tools(reader),
         "disabled": reader.flag("disabled"),
+        "approved": reader.flag("approved", default=True),
         "tls": read_tls(reader),
         "proxy": reader.text("proxy"),
         "breaker": read_breaker(reader),
