@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from luthier.tools import ToolResult
     from luthier.tools.custom import tool
     from luthier.uri import ToolUri
+    from luthier.wire import Handlers
     from luthier.workflows import Run
 
 # Each name comes in with the first use of it, so that importing the package costs next to nothing.
 _HOMES = {
+    "Handlers": "luthier.wire",
     "Label": "luthier.taint",
     "Labelled": "luthier.taint",
     "LuthierError": "luthier.errors",
@@ -34,6 +36,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Handlers",
     "Label",
     "Labelled",
     "LuthierError",

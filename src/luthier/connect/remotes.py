@@ -8,7 +8,8 @@ import msgspec
 
 from luthier.connect.openings import Opened
 from luthier.connect.targets import auth_of, secret_of, target_of
-from luthier.wire.auth.factory import make_authorizer
+from luthier.wire.auth.account import PATIENCE
+from luthier.wire.auth.factory import account_of, make_authorizer
 from luthier.wire.http import HttpClient, HttpTarget, Remembered, open_remote
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from luthier.connect.learned import Lesson
     from luthier.connect.registry import ServerRegistry
     from luthier.spec import ServerEntry
+    from luthier.spec.project import Auth
     from luthier.wire import Handlers
     from luthier.wire.auth.tokens import TokenStore
     from luthier.wire.http import Kind
@@ -46,24 +48,36 @@ class HttpRemotes:
         self, entry: ServerEntry, registry: ServerRegistry, lesson: Lesson | None, handlers: Handlers
     ) -> Opened:
         """A session, or one WireError. `lesson` is what the server answered to before."""
-        target = self._target(entry, registry)
+        auth = auth_of(entry, registry, self._environ)
+        target = self._target(entry, registry, auth)
+        person = await self._waits_for_a_person(entry, auth, target.url)
         remote = await open_remote(
             self._client,
             target,
             entry.transport if entry.transport != "stdio" else "auto",
             clock=self._clock,
-            timeout=entry.timeout,
+            timeout=entry.timeout + (PATIENCE if person else 0.0),
             pinned=entry.protocol,
             remembered=_remembered(lesson),
             handlers=handlers,
         )
         return Opened(remote.session, remote.kind)
 
-    def _target(self, entry: ServerEntry, registry: ServerRegistry) -> HttpTarget:
+    async def _waits_for_a_person(self, entry: ServerEntry, auth: Auth, url: str) -> bool:
+        """Whether somebody has to log in first, and can be asked to."""
+        if self._show is None or auth.type != "oauth" or not auth.interactive:
+            return False
+        try:
+            grant = await self._tokens.load(account_of(auth, server=entry.id, url=url).key)
+        except OSError:
+            return False  # the first request tells of it
+        return grant is None or grant.tokens is None
+
+    def _target(self, entry: ServerEntry, registry: ServerRegistry, auth: Auth) -> HttpTarget:
         """Where the server is, and what is shown to it."""
         target = target_of(entry, registry, self._environ)
         authorizer = make_authorizer(
-            auth_of(entry, registry, self._environ),
+            auth,
             server=entry.id,
             url=target.url,
             secret=secret_of(entry, self._environ),
@@ -79,7 +93,8 @@ class HttpRemotes:
         return msgspec.structs.replace(target, authorizer=authorizer)
 
     async def close(self) -> None:
-        """Close all connections of the client."""
+        """Close all connections of the client, and wait for no login any more."""
+        self._tokens.pool.close()
         await self._client.close()
 
 

@@ -28,11 +28,11 @@ from luthier.uri import ToolUri
 from luthier.workflows import FileRecords, Run, Services, run_ensemble
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
     from types import TracebackType
 
     from luthier.spec import ServerEntry
-    from luthier.wire import Transport
+    from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
 
     Source = str | Path | Mapping[str, Any] | Project | None
@@ -45,9 +45,12 @@ class Runtime:
 
     `async with Runtime.open(…) as rt:`; nothing is started before the first call that needs it, and
     everything is stopped at the end, whatever happened.
+
+    `handlers` answer what servers ask back: sampling, elicitation, roots. `show` gets the address at which a
+    person is to log in; without it nobody is asked, and the error says what to run.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (all that a user may replace, each with a default)
         self,
         project: Project,
         *,
@@ -58,6 +61,8 @@ class Runtime:
         audit: AuditLog | None = None,
         transports: Mapping[str, Callable[[], Transport]] | None = None,
         environ: Mapping[str, str] | None = None,
+        handlers: Handlers | None = None,
+        show: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self.project = project
         self.memory = Memory()
@@ -80,6 +85,8 @@ class Runtime:
             environ=self._environ,
             transports=transports,
             tokens=self._tokens,
+            handlers=handlers,
+            show=show,
         )
         self._gateway = Gateway(
             registry=registry,

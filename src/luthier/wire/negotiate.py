@@ -54,6 +54,7 @@ _NO_SERVER = (
     "Check `command` and `args` of that server: on stdout it may write nothing but JSON-RPC. If it is only "
     "slow to start, raise its `timeout_ms`."
 )
+_SLOW_TO_START = "It may still be downloading or starting up: raise `timeout_ms` of that server."
 _FINAL = frozenset({401, 403, 407, 429})
 _BAD_REQUEST = 400
 _MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY})
@@ -61,7 +62,7 @@ _DISCOVER = "server/discover"
 _any = msgspec.json.Decoder()
 
 
-async def open_session(
+async def open_session(  # noqa: PLR0913  (what each kind of server needs besides has a default)
     start: Callable[[], Transport],
     *,
     server: str,
@@ -71,13 +72,15 @@ async def open_session(
     remembered: str | None = None,
     handlers: Handlers | None = None,
     leave: Leave | None = None,
+    place: str = "",
 ) -> Session:
     """A session within `timeout` seconds, or one ConnectError.
 
     `start` makes a fresh transport; it is called twice where a server exits when asked. `pinned` is a
     revision that the operator insists on, `remembered` one that the server answered in before. A server
     that was started in vain has ended when the error is raised; or `leave` is given the ending of it,
-    which is bounded, so that nobody waits for it to hear of the error.
+    which is bounded, so that nobody waits for it to hear of the error. `place` is where a server stands
+    that is not started by `start`.
     """
     if pinned is not None and pinned not in KNOWN_VERSIONS:
         raise ConnectError(
@@ -86,7 +89,7 @@ async def open_session(
             retryable=False,
             hint=f"Known are {', '.join(KNOWN_VERSIONS)}.",
         )
-    opening = _Opening(start, server, clock, handlers or Handlers())
+    opening = _Opening(start, server, clock, handlers or Handlers(), place)
     try:
         async with Deadline(clock, timeout):
             return await opening.run(pinned, remembered)
@@ -109,9 +112,12 @@ class _Exited(Exception):
 class _Opening:
     """One attempt at a session, on one transport after another."""
 
-    def __init__(self, start: Callable[[], Transport], server: str, clock: Clock, handlers: Handlers) -> None:
+    def __init__(
+        self, start: Callable[[], Transport], server: str, clock: Clock, handlers: Handlers, place: str
+    ) -> None:
         self._start = start
         self._server = server
+        self._place = place
         self._clock = clock
         self._handlers = handlers
         self._noise = Noise(handlers.on_noise)
@@ -138,14 +144,15 @@ class _Opening:
         if self._transport is not None:
             self._link.ended(None)  # what it had begun to print counts as printed
         tail, printed = self.stderr_tail, self._noise.printed
+        since, hint = " of being started", _NO_SERVER if printed else _SLOW_TO_START
+        if self._place:
+            since, hint = f" at {self._place}", "Check its `url`, or raise `timeout_ms` of that server."
         return ConnectError(
-            f"Server {self._server!r} did not answer within {seconds:g} s of being started"
+            f"Server {self._server!r} did not answer within {round(seconds, 2):g} s{since}"
             f"{last_words(tail)}.{printed and f' {printed}'}",
             server=self._server,
             stderr_tail=tail,
-            hint=_NO_SERVER
-            if printed
-            else "It may still be downloading or starting up: raise `timeout_ms` of that server.",
+            hint=hint,
         )
 
     async def run(self, pinned: str | None, remembered: str | None) -> Session:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +19,8 @@ from tests.wire.http.support import Answering, Site, bounded, call, legacy, mode
 from tests.wire.http.support import Asked as Came
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
 PING = Asked(method="ping")
@@ -139,6 +144,63 @@ async def test_a_server_that_takes_no_connection_is_given_up_after_its_time() ->
     server.close()
     await server.wait_closed()
     assert (await fails(f"http://127.0.0.1:{port}/mcp")).retryable
+
+
+@asynccontextmanager
+async def mute() -> AsyncIterator[int]:
+    """The port of something that takes connections and says nothing."""
+
+    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer):
+            while await reader.read(1024):
+                pass
+
+    async with await asyncio.start_server(taken, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@asynccontextmanager
+async def full() -> AsyncIterator[int]:
+    """The port of something whose queue of connections is full, so that no more come to stand."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.settimeout(0)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize(("place", "scheme"), [(mute, "https"), (full, "http"), (full, "https")])
+async def test_a_connection_that_never_comes_to_stand_is_bounded_by_the_servers_timeout(
+    place: Callable[[], AbstractAsyncContextManager[int]], scheme: str
+) -> None:
+    client = HttpClient({})
+    async with place() as port, Site(legacy) as site:
+        other = target_of(site.url, timeout=60.0)  # the time of one server is not that of another
+        (await bounded(client.open(other, PING, "GET", site.url, {}, b""))).drop()
+        url = f"{scheme}://127.0.0.1:{port}/mcp"
+        with pytest.raises(ConnectError, match=r"cannot be reached.*no connection within 0\.3 s") as caught:
+            await bounded(client.open(target_of(url, timeout=0.3), PING, "GET", url, {}, b""), 5)
+        assert caught.value.retryable
+        await bounded(client.close())
+
+
+@pytest.mark.parametrize("kind", ["auto", "http", "sse", "rest"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_url_that_is_silent_is_named_with_its_address_and_not_as_a_process(
+    kind: str, scheme: str
+) -> None:
+    async with mute() as port:
+        with pytest.raises(ConnectError) as caught:
+            async with session_at(f"{scheme}://127.0.0.1:{port}/mcp?key=hidden", kind, timeout=0.3):
+                pass
+    assert caught.value.message == (
+        f"Server 'far' did not answer within 0.3 s at {scheme}://127.0.0.1:{port}/mcp."
+    )
+    assert caught.value.hint == "Check its `url`, or raise `timeout_ms` of that server."
 
 
 async def test_a_closed_client_asks_nothing_and_closing_twice_is_harmless() -> None:

@@ -12,6 +12,9 @@ from luthier.wire.auth.tokens import Grant, key
 if TYPE_CHECKING:
     from luthier.wire.auth.tokens import TokenStore
 
+PATIENCE = 300.0
+"""Seconds for a person to log in."""
+
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """`client_id` where we are registered already, or the https address of a client metadata document."""

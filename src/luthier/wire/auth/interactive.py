@@ -15,6 +15,7 @@ import msgspec
 from luthier.errors import ConnectError
 from luthier.secrets import Secret
 from luthier.text import one_line
+from luthier.wire.auth.account import PATIENCE
 from luthier.wire.auth.callback import Callback
 from luthier.wire.auth.challenge import union
 from luthier.wire.auth.client_auth import choose
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from luthier.wire.auth.guard import UrlGuard
 
     Show = Callable[[str], Awaitable[None]]
-
-PATIENCE = 300.0
-"""Seconds for a person to log in."""
 
 _SENT = ("content-type", "authorization", "accept", "mcp-protocol-version")
 _VERSION = "2025-11-25"

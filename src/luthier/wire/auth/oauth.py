@@ -63,7 +63,7 @@ class LoginTokens:
         self._tokens: Tokens | None = None
         self._asked: frozenset[str] = frozenset()  # scopes that a login was made for already
         self._renewing: Single[Tokens] = Single()
-        self._dancing: Single[Tokens] = Single()
+        self._dancing = store.pool.of(account.key).login  # one for all connections of this process
         self._healed = Healed()
 
     async def headers(self, _request: OutgoingHttp) -> dict[str, str]:
@@ -167,7 +167,8 @@ class LoginTokens:
         return True
 
     async def _logged_in(self, status: int, challenge: Challenge) -> Tokens:
-        return await self._dancing.run(partial(self._danced, status, challenge))
+        self._tokens = await self._dancing.run(partial(self._danced, status, challenge))
+        return self._tokens
 
     async def _danced(self, status: int, challenge: Challenge) -> Tokens:
         if self._dance is None:
@@ -176,7 +177,6 @@ class LoginTokens:
         await self._keep(grant)
         if grant.tokens is None:
             raise self._needed("the login gave no token")
-        self._tokens = grant.tokens
         return grant.tokens
 
     async def _keep(self, grant: Grant) -> None:

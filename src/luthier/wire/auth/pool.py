@@ -20,6 +20,11 @@ class Pool:
     def of(self, name: str) -> Kept:
         return self._kept.setdefault(name, Kept())
 
+    def close(self) -> None:
+        """Wait for no person any more: logins that are under way come to nothing."""
+        for kept in self._kept.values():
+            kept.login.stop()
+
 
 class Kept:
     """The newest tokens of one client."""
@@ -27,4 +32,5 @@ class Kept:
     def __init__(self) -> None:
         self.tokens: Tokens | None = None
         self.asking: Single[Tokens] = Single()
+        self.login: Single[Tokens] = Single()
         self.healed = Healed()

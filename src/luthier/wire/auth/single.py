@@ -28,6 +28,11 @@ class Single(Generic[T]):
             task.add_done_callback(self._ended)
         return await asyncio.shield(task)
 
+    def stop(self) -> None:
+        """Stop the work after all; whoever waits for it is cancelled."""
+        if self._running is not None:
+            self._running.cancel()
+
     def _ended(self, task: asyncio.Task[T]) -> None:
         if self._running is task:
             self._running = None

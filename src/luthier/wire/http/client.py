@@ -50,6 +50,7 @@ class HttpClient:
         self._per_origin = per_origin
         self._sessions: dict[tuple[TlsFiles, bool], aiohttp.ClientSession] = {}
         self._ways: dict[str, tuple[URL, str | None]] = {}
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
         self._closed = False
 
     async def open(
@@ -124,6 +125,7 @@ class HttpClient:
                 headers=headers,
                 allow_redirects=False,
                 proxy=target.proxy or proxy,
+                timeout=self._timeouts.get(target.timeout) or self._timeout(target.timeout),
             )
         except asyncio.CancelledError:
             raise
@@ -141,6 +143,13 @@ class HttpClient:
         way = self._ways[url] = URL(url, encoded=True), proxy_for(url, self._environ)
         return way
 
+    def _timeout(self, seconds: float) -> aiohttp.ClientTimeout:
+        """So long a connection may take to stand, TLS included; all else is bounded by whoever asks."""
+        import aiohttp
+
+        made = self._timeouts[seconds] = aiohttp.ClientTimeout(total=None, sock_connect=seconds)
+        return made
+
     def _session(self, target: HttpTarget) -> aiohttp.ClientSession:
         import aiohttp
 
@@ -150,7 +159,6 @@ class HttpClient:
             connector=self._connector(target),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": f"luthier/{__version__}", "Accept-Encoding": ACCEPTED},
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=target.timeout),
             auto_decompress=False,
             read_bufsize=_READ_AHEAD,
             max_line_size=HEADER_BYTES,

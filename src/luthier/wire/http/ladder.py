@@ -12,6 +12,7 @@ from luthier.wire.http.facts import UnreachableError
 from luthier.wire.http.legacy_sse import SseTransport
 from luthier.wire.http.rest import RestTransport
 from luthier.wire.http.streamable import StreamableTransport
+from luthier.wire.http.target import shown
 from luthier.wire.negotiate import open_session
 from luthier.wire.noise import Noise
 from luthier.wire.peer import Handlers
@@ -120,6 +121,7 @@ class _Ladder:
             pinned=pinned,
             remembered=remembered,
             handlers=self._handlers,
+            place=shown(self._target.url),
         )
         return Remote(session, kind)
 
