@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.bench import ERAS
+from tests.faults.bench import ERAS, bound
 from tests.faults.http.bench import HttpBench
 from tests.faults.http.modes import answers, lives, streams
 from tests.faults.http.modes.mode import MODES
@@ -31,7 +31,7 @@ CASES = [pytest.param(row, era, id=f"{row.name}-{era}-{row.says}") for row in TA
 async def test_row(row: Row, era: str, tmp_path: Path) -> None:
     peer = HttpPeer(*row.arguments)
     MODES[row.mode](peer)
-    async with peer, asyncio.timeout(row.within):
+    async with peer, asyncio.timeout(bound(row.within)):
         await row.act(HttpBench(tmp_path, row.mode, row.arguments, ERAS[era], peer=peer))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.bench import ERAS, Bench
+from tests.faults.bench import ERAS, Bench, bound
 from tests.faults.modes import answers, calls, eras, framing, hosts, lists, lives
 from tests.faults.modes.mode import MODES
 from tests.faults.rows import calls as calls_rows
@@ -32,7 +32,7 @@ CASES = [pytest.param(row, era, id=f"{row.name}-{era}-{row.says}") for row in TA
 async def test_row(row: Row, era: str, tmp_path: Path) -> None:
     bench = Bench(tmp_path, row.mode, row.arguments, ERAS[era])
     try:
-        async with asyncio.timeout(row.within):
+        async with asyncio.timeout(bound(row.within)):
             await row.act(bench)
     finally:
         bench.kill_leftovers()

@@ -166,20 +166,20 @@ async def test_progress_is_told_as_it_comes(house: House, case: Case) -> None:
 async def test_a_call_that_is_given_up_ends_at_the_server(house: House, case: Case, street: Street) -> None:
     name = f"{case}-{next(numbers)}"
     task = asyncio.create_task(house.call("wait", server="peer", name=name))
-    await until(lambda: f"waiting {name}" in noted(street), within=10, what="the call runs")
+    await until(lambda: f"waiting {name}" in noted(street), what="the call runs")
     began = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert time.monotonic() - began < 1
     if not deaf(case):
-        await until(lambda: f"cancelled {name}" in noted(street), within=10, what="the call is ended")
+        await until(lambda: f"cancelled {name}" in noted(street), what="the call is ended")
 
     with pytest.raises(CallTimeoutError) as raised:
         await house.call("wait", server="peer", timeout=0.5, name=f"{name}-late")
     assert raised.value.sent
     if not deaf(case):
-        await until(lambda: f"cancelled {name}-late" in noted(street), within=10, what="the call is ended")
+        await until(lambda: f"cancelled {name}-late" in noted(street), what="the call is ended")
     assert (await house.call("echo", server="peer", text="well")).blocks[0]["text"] == "well"
 
 
@@ -200,5 +200,5 @@ async def test_a_list_that_grows_is_read_again(house: House, case: Case) -> None
     if case == Case("fastmcp", "json", HANDSHAKE[-1]):
         # Its notice goes to the stream of the call, which an answer as JSON does not have.
         await house.manager.manifest("peer", fresh=True)
-    await eventually(lambda: has(house, name, "peer"), within=10)
+    await eventually(lambda: has(house, name, "peer"))
     assert "grown" in (await house.call(name, server="peer")).blocks[0]["text"]

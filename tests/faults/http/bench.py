@@ -87,9 +87,9 @@ class HttpBench(Bench):
             yield rt
         await self.nothing_is_left()
 
-    async def nothing_is_left(self, within: float = 1.0) -> None:
+    async def nothing_is_left(self) -> None:
         """Every connection to the server is closed."""
-        await until(lambda: self.server.server.open == 0, within=within, what="all connections are closed")
+        await until(lambda: self.server.server.open == 0, what="all connections are closed")
 
     def read(self, fields: dict[str, Any], *, id: str = "faulty") -> ServerEntry:
         return read_project({"mcpServers": {id: fields}}, root=self.root).servers[id]

@@ -12,7 +12,7 @@ import pytest
 from luthier.errors import Refused, WireError
 from luthier.tools.naming import NameTable
 from luthier.uri import ToolUri
-from tests.faults.bench import Bench, House, lives, turn, until
+from tests.faults.bench import PATIENCE, Bench, House, lives, turn, until
 from tests.faults.modes.lists import NAMES, SCHEMAS, USABLE
 from tests.faults.rows.table import BOTH, own, row
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 ALL = ["echo", "pid", *(f"t{n}" for n in range(6))]
 
 
-async def eventually(look: Callable[[], Awaitable[bool]], *, within: float = 5.0) -> None:
+async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
     """Like `until`, for a look that must be awaited."""
-    end = time.monotonic() + within
+    end = time.monotonic() + PATIENCE
     while not await look():
-        assert time.monotonic() < end, f"within {within:g} s it did not come about"
+        assert time.monotonic() < end, "it did not come about"
         await turn()
 
 

@@ -56,7 +56,7 @@ async def a_silent_server_fails_when_its_time_to_start_is_up(bench: Bench) -> No
             await house.call("echo")
         assert "0.7 s" in str(raised.value)
         assert raised.value.server == "faulty"
-        await bench.nothing_is_left(within=3)
+        await bench.nothing_is_left()
 
 
 @own("11", "only_prints", eras=("legacy", "auto"), within=12)
@@ -187,8 +187,8 @@ class Host:
             stderr=subprocess.PIPE,
         )
 
-    async def ends(self, within: float) -> int:
-        await until(lambda: self.process.poll() is not None, within=within, what="the host has ended")
+    async def ends(self) -> int:
+        await until(lambda: self.process.poll() is not None, what="the host has ended")
         assert self.process.stderr is not None
         self.words = self.process.stderr.read().decode()
         self.process.stderr.close()
@@ -198,32 +198,32 @@ class Host:
 @own("15", "ignore_eof", within=40)
 async def a_host_that_is_asked_to_end_takes_its_servers_along(bench: Bench) -> None:
     hosts = {signal.SIGTERM: Host(bench, "run"), signal.SIGINT: Host(bench, "run")}
-    await until(lambda: len(bench.journal.calls("echo")) == 2, within=25, what="both hosts are at work")
+    await until(lambda: len(bench.journal.calls("echo")) == 2, what="both hosts are at work")
     for number, host in hosts.items():
         host.process.send_signal(number)
     for number, host in hosts.items():
-        assert await host.ends(within=10) in {128 + number, -number}, host.words
-    await bench.nothing_is_left(within=2)
+        assert await host.ends() in {128 + number, -number}, host.words
+    await bench.nothing_is_left()
 
 
 @own("15", "grandchild", within=40)
 async def a_watchdog_ends_the_servers_of_a_host_that_was_killed_or_lost_its_terminal(bench: Bench) -> None:
     hosts = {signal.SIGKILL: Host(bench, "run"), signal.SIGHUP: Host(bench, "run")}
-    await until(lambda: len(bench.journal.calls("echo")) == 2, within=25, what="both hosts are at work")
+    await until(lambda: len(bench.journal.calls("echo")) == 2, what="both hosts are at work")
     workers = bench.journal.workers()
     for number, host in hosts.items():
         host.process.send_signal(number)
     for number, host in hosts.items():
-        assert await host.ends(within=5) == -number, host.words
-    await until(lambda: not any(map(lives, workers)), within=8, what="the workers are gone")
-    await bench.nothing_is_left(within=2)
+        assert await host.ends() == -number, host.words
+    await until(lambda: not any(map(lives, workers)), what="the workers are gone")
+    await bench.nothing_is_left()
 
 
 @own("51", "plain", within=25)
 async def an_interpreter_that_forgot_to_close_still_ends_and_leaves_nothing(bench: Bench) -> None:
     host = Host(bench, "forget")
-    assert await host.ends(within=20) == 0, host.words
-    await bench.nothing_is_left(within=3)
+    assert await host.ends() == 0, host.words
+    await bench.nothing_is_left()
 
 
 # Losing a server
@@ -268,7 +268,7 @@ async def a_server_that_shuts_its_output_is_lost_at_once_and_ended(bench: Bench)
         first = await house.pid()
         with pytest.raises(ConnectionLostError):
             await house.call("act", timeout=30)
-        await until(lambda: not lives(first), within=5, what="the mute server is gone")
+        await until(lambda: not lives(first), what="the mute server is gone")
         assert await house.pid() != first
 
 
