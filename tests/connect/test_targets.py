@@ -11,6 +11,7 @@ from luthier.connect.targets import auth_of, secret_of, target_of
 from luthier.errors import ConnectError
 from luthier.spec import read_project
 from luthier.spec.project import Auth, ServerEntry, Tls
+from luthier.web import Reach
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,23 +62,23 @@ def test_what_an_entry_says_is_what_the_target_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "environment", "allow", "private"),
+    ("url", "environment", "allow", "reach"),
     [
-        ("http://127.0.0.1:8000/mcp", "development", False, True),
-        ("http://inside.lan/mcp", "development", False, True),
-        ("https://mcp.example.com/", "development", False, True),
-        ("https://${HOST}/", "development", False, False),
-        ("https://${HOST}/", "development", True, True),
-        ("http://${INSIDE}/", "development", True, True),
-        ("https://mcp.example.com/", "production", False, False),
-        ("https://10.0.0.1/", "production", True, True),
-        ("http://127.0.0.1:8000/", "production", True, True),
+        ("http://127.0.0.1:8000/mcp", "development", False, Reach.any),
+        ("http://inside.lan/mcp", "development", False, Reach.any),
+        ("https://mcp.example.com/", "development", False, Reach.any),
+        ("https://${HOST}/", "development", False, Reach.public),
+        ("https://${HOST}/", "development", True, Reach.any),
+        ("http://${INSIDE}/", "development", True, Reach.any),
+        ("https://mcp.example.com/", "production", False, Reach.public),
+        ("https://10.0.0.1/", "production", True, Reach.any),
+        ("http://127.0.0.1:8000/", "production", True, Reach.private),
     ],
 )
 def test_an_address_may_be_private_where_the_file_names_it_or_allows_it(
-    url: str, environment: str, *, allow: bool, private: bool
+    url: str, environment: str, *, allow: bool, reach: Reach
 ) -> None:
-    assert target(url, environment, allow_private=allow).allow_private is private
+    assert target(url, environment, allow_private=allow).reach is reach
 
 
 @pytest.mark.parametrize("environment", ["development", "production"])
@@ -109,10 +110,11 @@ def test_an_address_inside_is_refused_where_it_is_not_the_files_own_word(
 
 
 def test_plain_http_is_refused_in_production_and_where_a_reference_chose_it() -> None:
-    assert (
-        "not https, which is needed in production" in refused("http://mcp.example.com/", "production").message
-    )
-    assert "where a reference decides on it" in refused("${URL}/mcp").message
+    said = refused("http://mcp.example.com/", "production").message
+    assert "its url is not https, which is not allowed in production" in said
+    assert "not allowed where a reference decides on it" in refused("${URL}/mcp").message
+    open_ = refused("http://1.1.1.1/", "production", allow_private=True).message
+    assert "plain http is for private addresses only, which is not allowed in production" in open_
 
 
 @pytest.mark.parametrize(
@@ -121,12 +123,14 @@ def test_plain_http_is_refused_in_production_and_where_a_reference_chose_it() ->
         ("${NOPE}", "the environment variable NOPE is not set"),
         ("ftp://mcp.example.com/", "does not begin with https:// or http://"),
         ("https:///mcp", "does not begin with https:// or http://"),
-        ("https://${ODD}/", "does not begin with https:// or http://"),
+        ("https://${ODD}/", "holds a space, a control character or a backslash"),
         ("https://mcp.example.com:0/", "does not begin with https:// or http://"),
         ("https://mcp.example.com:99999/", "its url cannot be read"),
         ("https://[::1/", "its url cannot be read"),
         ("https://me:${KEY}@mcp.example.com/", "holds a user name or a password"),
-        ("https://mcp.example.com\\@evil.com/", "does not begin with"),
+        ("https://mcp.example.com\\@evil.com/", "or a backslash"),
+        ("https://mcp.example.com/#part", "its url holds a fragment"),
+        ("https://mcp.exämple.com/", "its url holds characters that are not ASCII"),
         ("", "does not begin with https:// or http://"),
     ],
 )
@@ -188,7 +192,10 @@ def test_credentials_are_expanded_and_what_is_not_given_stays_out() -> None:
     [
         (Auth(type="bearer", token="${NOPE}"), "NOPE is not set"),
         (Auth(type="oauth", token_url="https://${INSIDE}/token"), "private or this machine's own"),
-        (Auth(type="oauth", issuer="${URL}"), "not https, which is needed where a reference decides on it"),
+        (
+            Auth(type="oauth", issuer="${URL}"),
+            "not https, which is not allowed where a reference decides on it",
+        ),
         (Auth(type="oauth", issuer="nowhere"), "its issuer does not begin with"),
     ],
 )

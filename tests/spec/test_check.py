@@ -334,8 +334,8 @@ def test_secrets_in_the_file_are_warned_of_and_refused_in_production(tmp_path: P
     text = """
 mcpServers:
   a: {url: https://x, auth: {type: bearer, token: hunter2}, secret: hunter2}
-  b: {url: http://x, auth: {type: oauth, clientId: i, clientSecret: hunter2, tokenUrl: u}}
-  c: {url: https://x, auth: {type: oauth, client_id: i, client_secret: hunter2, token_url: u}}
+  b: {url: http://x, auth: {type: oauth, clientId: i, clientSecret: hunter2, tokenUrl: "https://u"}}
+  c: {url: https://x, auth: {type: oauth, client_id: i, client_secret: hunter2, token_url: "https://u"}}
 """
     folder = Folder(tmp_path, {"luthier.yaml": text})
     hint = "a secret stands in the file (write ${env.NAME} and set the variable)"
@@ -347,10 +347,52 @@ mcpServers:
     assert [line.partition(": ")[2] for line in told] == [
         hint,
         hint,
-        "in production servers are reached by https only",
+        "`url` is not https, which is not allowed in production (write https://)",
         hint,
         hint,
     ]
+
+
+def test_urls_that_may_not_be_asked_are_faults_as_far_as_they_are_spelled_out(tmp_path: Path) -> None:
+    text = """
+mcpServers:
+  a: {url: "http://127.1:8000/mcp", auth: {type: oauth, interactive: true, issuer: "https://me@auth.example"}}
+  b: {url: "https://10.0.0.1/", auth: {type: oauth, interactive: true, issuer: "https://auth.localhost"}}
+  c: {url: "http://10.0.0.1/", allow_private: true}
+  d: {url: "https://${HOST}/"}
+"""
+    folder = Folder(tmp_path, {"luthier.yaml": text.replace("${HOST}", "${HOST:-127.0.0.1}")})
+    userinfo = (
+        "`issuer` holds a user name or a password "
+        "(put it where it is not shown: `auth: {type: bearer, token: …}`, or a header)"
+    )
+    assert folder.told() == [f"luthier.yaml:3:84: {userinfo}"]
+    Folder(tmp_path, {"luthier.yaml": text.replace("\n", "environment: production\n", 1)})
+    inside = "is private or this machine's own, which is not allowed in production"
+    hint = "(if it is meant, set `allow_private: true` for this server)"
+    assert [line for line in folder.told() if "HOST" not in line] == [
+        f"luthier.yaml:3:12: `url` {inside} {hint}",
+        f"luthier.yaml:3:84: {userinfo}",
+        f"luthier.yaml:4:12: `url` {inside} {hint}",
+        f"luthier.yaml:4:80: `issuer` {inside} {hint}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://x/#part", "the url holds a fragment"),
+        ("https://me:pw@x/", "the url holds a user name or a password"),
+        ("https://x\\\\@y/", "or a backslash"),
+        ("https://１27.0.0.1/", "the url holds characters that are not ASCII"),
+        ("ftp://x/", "the url does not begin with https:// or http:// and name a host"),
+    ],
+)
+def test_a_url_that_is_none_is_a_fault_of_the_file(url: str, said: str, tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"luthier.yaml": f'mcpServers: {{a: {{url: "{url}"}}}}\n'})
+    (told,) = folder.told()
+    assert told.startswith("luthier.yaml:1:23: ")
+    assert said in told
 
 
 def test_commands_that_are_not_allowed_are_warned_of(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ async def _logged_in(project: Project, entry: ServerEntry, *, browser: bool) -> 
     from luthier.connect import ServerRegistry
     from luthier.connect.targets import auth_of, target_of
     from luthier.runtime.runtime import STATE_FOLDER
+    from luthier.spec.urls import rules_of
     from luthier.text import one_line
     from luthier.wire.auth import FileTokens, Means, log_in
     from luthier.wire.http import HttpClient
@@ -76,7 +77,15 @@ async def _logged_in(project: Project, entry: ServerEntry, *, browser: bool) -> 
     tokens = FileTokens(project.root / STATE_FOLDER / "tokens.json", clock)
     client = HttpClient(environ)
     try:
-        means = Means(entry.id, target.url, client, clock, entry.allow_private, target.tls, target.proxy)
+        means = Means(
+            entry.id,
+            target.url,
+            client,
+            clock,
+            rules_of(entry, project.environment),
+            target.tls,
+            target.proxy,
+        )
         grant = await log_in(auth, means, tokens, show)
     finally:
         await client.close()

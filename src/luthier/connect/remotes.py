@@ -8,6 +8,7 @@ import msgspec
 
 from luthier.connect.openings import Opened
 from luthier.connect.targets import auth_of, secret_of, target_of
+from luthier.spec.urls import rules_of
 from luthier.wire.auth.account import PATIENCE
 from luthier.wire.auth.factory import account_of, make_authorizer
 from luthier.wire.http import HttpClient, HttpTarget, Remembered, open_remote
@@ -84,7 +85,7 @@ class HttpRemotes:
             client=self._client,
             tokens=self._tokens,
             clock=self._clock,
-            allow_private=entry.allow_private,
+            rules=rules_of(entry, registry.environment),
             interactive_allowed=self._show is not None,
             show=self._show,
             tls=target.tls,

@@ -1,9 +1,8 @@
 """From an entry to an address that may be reached: references expanded, and the rules for addresses kept.
 
-A development machine may talk to anything that its own project file names. An address that comes from
-elsewhere, and every address in production, is a public one by https, unless the entry says that it may be
-private. What a name resolves to is looked at when it is connected to. Whatever is refused here fails this
-server alone, before anything is sent, with the place in the file that says it.
+The rules for URLs are those of `spec.urls`; what a name stands for is looked at when it is connected to.
+Whatever is refused here fails this server alone, before anything is sent, with the place in the file that
+says it.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from luthier.errors import ConnectError, UnresolvedReferenceError
-from luthier.secrets import expand, find
+from luthier.secrets import expand
+from luthier.spec.urls import AUTH_URLS, rules_of, told
 from luthier.text import escape, one_line
-from luthier.wire.addresses import address_of, leads_inside
 from luthier.wire.http import HttpTarget, TlsFiles
 
 if TYPE_CHECKING:
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from luthier.connect.registry import ServerRegistry
     from luthier.spec import ServerEntry
     from luthier.spec.project import Auth
+    from luthier.web import Reach
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNFIT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f\\]")
 _UNFIT_IN_A_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _AUTH_TEXTS = (
     "token", "client_id", "client_secret", "token_url", "scope", "issuer",
@@ -59,9 +58,9 @@ def auth_of(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, 
         }
     except UnresolvedReferenceError as error:
         raise _unresolved(entry, error) from error
-    for name in ("token_url", "issuer", "idp_token_url"):
+    for name in AUTH_URLS:
         if said.get(name):
-            _check_address(entry, registry, getattr(entry.auth, name), said[name], "auth", name)
+            _check_url(entry, registry, said[name], "auth", name)
     return msgspec.structs.replace(entry.auth, **said)
 
 
@@ -83,7 +82,7 @@ def _target(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, 
         proxy=None if entry.proxy is None else _proxy(entry, environ, entry.proxy),
         max_message_bytes=entry.max_message_bytes,
         timeout=entry.timeout,
-        allow_private=_check_address(entry, registry, entry.url or "", url, "url"),
+        reach=_check_url(entry, registry, url, "url"),
     )
 
 
@@ -92,50 +91,14 @@ def expanded(entry: ServerEntry, environ: Mapping[str, str], text: str, *keys: s
     return expand(text, environ, place=entry.origin.place(*keys))
 
 
-def _check_address(entry: ServerEntry, registry: ServerRegistry, written: str, url: str, *keys: str) -> bool:
-    """Whether what the name stands for may be private or this machine's own.
-
-    Refuses an address that may not be reached at all. `written` is the address before its expansion.
-    """
-    scheme, host = _parts(entry, url, *keys)
-    production = registry.environment == "production"
-    if entry.allow_private or not (production or find(written)):
-        return True
-    what = "in production" if production else "where a reference decides on it"
-    hint = "If it is meant, set `allow_private: true` for this server."
-    if _is_inside(host):
-        why = f"its address is private or this machine's own, which is not allowed {what}"
-        refuse(entry, why, *keys, hint=hint)
-    if scheme != "https":
-        refuse(entry, f"its address is not https, which is needed {what}", *keys, hint="Write https://.")
-    return False
-
-
-def _parts(entry: ServerEntry, url: str, *keys: str) -> tuple[str, str]:
-    """Scheme and host."""
-    try:
-        parts = urlsplit(url)
-        scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
-    except ValueError:
-        refuse(entry, f"its {keys[-1]} cannot be read", *keys)
-    if scheme not in ("http", "https") or not host or port == 0 or _UNFIT_IN_A_URL.search(url):
-        refuse(entry, f"its {keys[-1]} does not begin with https:// or http:// and name a host", *keys)
-    if parts.username is not None or parts.password is not None:
-        refuse(
-            entry,
-            f"its {keys[-1]} holds a user name or a password",
-            *keys,
-            hint="Put it where it is not shown: `auth: {type: bearer, token: …}`, or a header.",
-        )
-    return scheme, host
-
-
-def _is_inside(host: str) -> bool:
-    address = address_of(host)
-    if address is not None:
-        return leads_inside(address)
-    bare = host.lower().rstrip(".")
-    return bare == "localhost" or bare.endswith(".localhost")
+def _check_url(entry: ServerEntry, registry: ServerRegistry, url: str, *keys: str) -> Reach:
+    """Where a connection for it may go. Refuses what may not be asked at all."""
+    rules = rules_of(entry, registry.environment)
+    fault = rules.fault(url)
+    if fault is not None:
+        why = told(fault, url, production=rules.production)
+        refuse(entry, f"its {keys[-1]} {why}", *keys, hint=fault.hint)
+    return rules.reach(url)
 
 
 def _headers(entry: ServerEntry, environ: Mapping[str, str]) -> dict[str, str]:

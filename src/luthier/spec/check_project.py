@@ -10,7 +10,9 @@ from luthier.secrets import Reference, find
 from luthier.spec.check_launch import check_launch
 from luthier.spec.document import dotted
 from luthier.spec.reader import camel
-from luthier.spec.words import listed, quoted
+from luthier.spec.urls import rules_of, told, urls_of
+from luthier.spec.words import as_suggestion, listed, quoted
+from luthier.web import form_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,6 +36,7 @@ def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:
             faults += _check_references(entry, names)
         faults += _check_approval(entry)
         faults += _check_credentials(entry, production=project.environment == "production")
+        faults += _check_urls(entry, project.environment)
         faults += check_launch(entry, project)
     return faults
 
@@ -82,8 +85,18 @@ def _check_credentials(entry: ServerEntry, *, production: bool) -> Iterator[Faul
             hint = "write ${env.NAME} and set the variable"
             message = "a secret stands in the file"
             yield entry.origin.fault(message, *_written(entry, keys), suggestion=hint, warning=not production)
-    if production and entry.url and entry.url.startswith("http://"):
-        yield entry.origin.fault("in production servers are reached by https only", "url")
+
+
+def _check_urls(entry: ServerEntry, environment: str) -> Iterator[Fault]:
+    """What the rules for URLs refuse. Where references decide, that is judged when it is asked."""
+    rules = rules_of(entry, environment)
+    for keys, text in urls_of(entry):
+        known = find(text) or (keys == ("url",) and form_fault(text))  # the latter is told when it is read
+        if known or (fault := rules.fault(text)) is None:
+            continue
+        written = _written(entry, keys)
+        message = f"{quoted(written[-1])} {told(fault, text, production=rules.production)}"
+        yield entry.origin.fault(message, *written, suggestion=as_suggestion(fault.hint))
 
 
 def _texts(entry: ServerEntry) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
 from luthier.secrets import find
 from luthier.spec.origin import Origin
@@ -17,8 +16,9 @@ from luthier.spec.server_parts import (
     read_tools,
     read_trust,
 )
-from luthier.spec.words import quoted
+from luthier.spec.words import as_suggestion, quoted
 from luthier.uri import SERVER_ID
+from luthier.web import form_fault
 
 if TYPE_CHECKING:
     from luthier.spec.origin import KeyPath
@@ -166,8 +166,8 @@ def _read_reach(reader: Reader) -> dict[str, Any]:
         reader.sink.add("a server has either `command` or `url`, not both", at_url, key=True)
     elif command is None and url is None and not {"command", "url"} & reader.places.keys():
         reader.sink.add("a server needs a `command` or a `url`", reader.path)
-    if url is not None and not find(url) and not _is_web(url):
-        reader.sink.add("a url begins with https:// or http:// and names a host", at_url)
+    if url is not None and not find(url) and (fault := form_fault(url)) is not None:
+        reader.sink.add(f"the url {fault.why}", at_url, suggestion=as_suggestion(fault.hint))
     if transport is None:
         by_url: Transport = "http" if at_url[-1:] == ("httpUrl",) else "auto"
         transport = "stdio" if url is None else by_url
@@ -178,14 +178,6 @@ def _read_reach(reader: Reader) -> dict[str, Any]:
         at = reader.places["transport"]
         reader.sink.add(f"a server with `command` speaks stdio, not {quoted(transport)}", at)
     return {"transport": transport, "command": command, "url": url}
-
-
-def _is_web(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _read_protocol(reader: Reader) -> str | None:

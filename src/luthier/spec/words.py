@@ -64,3 +64,8 @@ def _reads_as(text: str, expected: str) -> bool:
     if expected == "true or false":
         return text in ("true", "false")
     return "number" in expected and text.isascii() and text.isdigit()
+
+
+def as_suggestion(hint: str) -> str:
+    """A hint, which is a sentence, as the end of another one."""
+    return hint[:1].lower() + hint[1:].removesuffix(".")

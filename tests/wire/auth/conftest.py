@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from luthier.clock import FakeClock
+from luthier.web import Reach, UrlRules
 from luthier.wire.auth import MemoryTokens, make_authorizer
 from luthier.wire.http import Authorizer, HttpClient, HttpTarget
 from luthier.wire.http.facts import Asked
@@ -49,7 +50,7 @@ def call(authority: Authority, client: HttpClient) -> Call:
     """Calls the resource through an Authorizer: the status, and the token that it saw."""
 
     async def called(authorizer: Authorizer, **headers: str) -> tuple[int, str]:
-        target = HttpTarget(server="lute", url=authority.resource, authorizer=authorizer)
+        target = HttpTarget(server="lute", url=authority.resource, authorizer=authorizer, reach=Reach.any)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         answer = await client.open(target, Asked(), "POST", authority.resource, sent, b"{}")
         body = await answer.read()
@@ -70,7 +71,7 @@ def make(authority: Authority, client: HttpClient, clock: FakeClock, store: Memo
             "client": client,
             "tokens": store,
             "clock": clock,
-            "allow_private": True,
+            "rules": UrlRules(allow_private=True, production=False),
         }
         return make_authorizer(auth, **(facts | changed))
 

@@ -8,6 +8,7 @@ import urllib.request
 
 from luthier.clock import SystemClock
 from luthier.spec.project import Auth
+from luthier.web import UrlRules
 from luthier.wire.auth import FileTokens, make_authorizer
 from luthier.wire.http import HttpClient, OutgoingHttp
 
@@ -22,7 +23,7 @@ async def main(file: str, resource: str, ready: str) -> None:
         client=client,
         tokens=FileTokens(file),
         clock=SystemClock(),
-        allow_private=True,
+        rules=UrlRules(allow_private=True, production=False),
     )
     with urllib.request.urlopen(ready, timeout=30):  # noqa: ASYNC210, S310  (nothing else runs yet)
         pass

@@ -14,6 +14,7 @@ from luthier.clock import FakeClock, settle
 from luthier.errors import ConnectError, LoginNeededError
 from luthier.secrets import Secret
 from luthier.spec.project import Auth
+from luthier.web import UrlRules
 from luthier.wire.auth import Grant, MemoryTokens, Tokens
 from luthier.wire.auth.factory import account_of
 from luthier.wire.auth.tokens import Registration
@@ -202,8 +203,8 @@ async def test_addresses_that_lead_inside_are_not_asked(
     # The issuer is named by the entry, so that it may be on this machine; what it names may not.
     authority.metadata = {endpoint: "https://169.254.169.254/latest"}
     auth = msgspec.structs.replace(AUTH, issuer=authority.issuer)
-    with pytest.raises(ConnectError, match="its host is private"):
-        await call(person(auth, allow_private=False))
+    with pytest.raises(ConnectError, match="it is private"):
+        await call(person(auth, rules=UrlRules.of(authority.resource, authority.issuer)))
     assert browser.opened == [] or endpoint == "token_endpoint"
     assert authority.asked == []
 
@@ -211,8 +212,8 @@ async def test_addresses_that_lead_inside_are_not_asked(
 async def test_a_resource_that_names_a_private_issuer_is_not_followed(
     authority: Authority, person: Make, call: Call
 ) -> None:
-    with pytest.raises(ConnectError, match="its host is private"):
-        await call(person(allow_private=False))
+    with pytest.raises(ConnectError, match="it is private"):
+        await call(person(rules=UrlRules.of(authority.resource)))
     assert all(not path.startswith("/.well-known/oauth-authorization") for path, _ in authority.requests)
 
 

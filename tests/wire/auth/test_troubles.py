@@ -16,6 +16,7 @@ from aiohttp import web
 from luthier.errors import ConnectError, LoginNeededError, WireError
 from luthier.secrets import Secret
 from luthier.spec.project import Auth
+from luthier.web import UrlRules
 from luthier.wire.auth import FileTokens, Grant, Means, MemoryTokens, Tokens, TokenStore, log_in
 from luthier.wire.auth.factory import account_of
 from luthier.wire.auth.tokens import Registration
@@ -127,7 +128,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_not_connected_to(
         authority.metadata = {"token_endpoint": url}
         auth = credentials(authority, token_url=None, issuer=authority.issuer)
         with pytest.raises(WireError):
-            await make(auth, allow_private=False).headers(GET)
+            await make(auth, rules=UrlRules.of(authority.issuer)).headers(GET)
         with pytest.raises(BlockingIOError):
             listener.accept()
 
@@ -200,7 +201,15 @@ async def test_a_login_that_somebody_ended_meanwhile_is_seen(
 
 
 def means(authority: Authority, client: HttpClient, clock: FakeClock) -> Means:
-    return Means("lute", authority.resource, client, clock, allow_private=True, tls=TlsFiles(), proxy=None)
+    return Means(
+        "lute",
+        authority.resource,
+        client,
+        clock,
+        rules=UrlRules(allow_private=True, production=False),
+        tls=TlsFiles(),
+        proxy=None,
+    )
 
 
 async def test_a_login_is_kept(
@@ -234,7 +243,15 @@ async def test_a_login_without_metadata_goes_to_the_server_itself(
     """As the revision of 2025-03-26 has it, for servers that publish nothing."""
     browser = Browser()
     own = f"{authority.issuer}/mcp"
-    facts = Means("lute", own, client, clock, allow_private=True, tls=TlsFiles(), proxy=None)
+    facts = Means(
+        "lute",
+        own,
+        client,
+        clock,
+        rules=UrlRules(allow_private=True, production=False),
+        tls=TlsFiles(),
+        proxy=None,
+    )
     authority.metadata = {"status": 404}
     authority.callback = {"iss": None}
     grant = await log_in(AUTH, facts, store, browser)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from luthier.clock import SystemClock
+from luthier.web import Reach
 from luthier.wire.http import HttpClient, HttpTarget, Kind, Remembered, open_remote
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ async def bounded(awaitable: Awaitable[Any], seconds: float = BOUND) -> Any:
 
 
 def target_of(url: str, **fields: Any) -> HttpTarget:
-    return HttpTarget(server="far", url=url, **fields)
+    return HttpTarget(server="far", url=url, **{"reach": Reach.any, **fields})
 
 
 @contextlib.asynccontextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from luthier.errors import ConnectError
+from luthier.web import Reach
 from luthier.wire.http import HttpClient, TlsFiles
 from luthier.wire.http.facts import Asked
 from tests.faults.http.certificates import Authority
@@ -95,7 +96,7 @@ async def test_a_name_that_nobody_knows() -> None:
 @pytest.mark.parametrize("url", ["ftp://host/mcp", "http:///mcp", "http://host:99999/mcp"])
 async def test_an_address_that_is_none(url: str) -> None:
     error = await fails(url)
-    assert "cannot be asked" in error.message
+    assert "is not asked: it " in error.message
     assert not error.retryable
 
 
@@ -133,8 +134,9 @@ async def test_a_proxy_that_is_not_there_is_named() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1", "[::1]", "0x7f000001", "2130706433"])
 async def test_private_addresses_are_refused_in_every_spelling(host: str) -> None:
     async with Site(modern) as site:
-        error = await fails(f"http://{host}:{site.port}/mcp", allow_private=False)
-        assert "allow_private" in error.message
+        error = await fails(f"http://{host}:{site.port}/mcp", reach=Reach.public)
+        assert "it is private or this machine's own" in error.message
+        assert "allow_private" in error.hint
         assert site.asked == []
 
 

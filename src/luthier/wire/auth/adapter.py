@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from luthier.clock import Deadline
 from luthier.errors import ConnectError, HttpError, WireError
+from luthier.web import shown
 from luthier.wire.auth.fetch import Fetched
 from luthier.wire.http.facts import Asked
-from luthier.wire.http.target import HttpTarget, TlsFiles, shown
+from luthier.wire.http.target import HttpTarget, TlsFiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,15 +63,14 @@ class ClientFetch:
             raise self._failed(url, error.message.rstrip(".")) from error
 
     def target(self, url: str) -> HttpTarget:
-        literal = self._guard.is_literal(url)
         return HttpTarget(
             server=self._server,
             url=url,
-            tls=self._tls if literal else TlsFiles(ca=self._tls.ca),
+            tls=self._tls if self._guard.is_own(url) else TlsFiles(ca=self._tls.ca),
             proxy=self._proxy,
             max_message_bytes=MAX_BYTES,
             timeout=TIMEOUT,
-            allow_private=literal or self._guard.allow_private,
+            reach=self._guard.reach(url),
         )
 
     def _failed(self, url: str, reason: str) -> ConnectError:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from luthier.clock import Clock
 from luthier.errors import ConnectError
 from luthier.secrets import Secret
+from luthier.web import UrlRules
 from luthier.wire.auth.account import Account
 from luthier.wire.auth.adapter import ClientFetch
 from luthier.wire.auth.authorizers import Bearer, Open, Signed
@@ -40,7 +41,7 @@ def make_authorizer(  # noqa: PLR0913  (an entry says all that, and one caller r
     client: HttpClient,
     tokens: TokenStore,
     clock: Clock,
-    allow_private: bool,
+    rules: UrlRules,
     interactive_allowed: bool = False,
     show: Show | None = None,
     tls: TlsFiles | None = None,
@@ -51,7 +52,7 @@ def make_authorizer(  # noqa: PLR0913  (an entry says all that, and one caller r
     `secret` signs each request. A person is asked only with `interactive_allowed`, and then `show` gets the
     address to log in at (None: the machine's browser is opened). Raises ConnectError for what cannot work.
     """
-    means = Means(server, url, client, clock, allow_private, tls or TlsFiles(), proxy)
+    means = Means(server, url, client, clock, rules, tls or TlsFiles(), proxy)
     inner: Authorizer
     if auth.type == "none":
         inner = Open()
@@ -79,15 +80,15 @@ class Means:
     url: str
     client: HttpClient
     clock: Clock
-    allow_private: bool
+    rules: UrlRules
     tls: TlsFiles
     proxy: str | None
 
-    def fetch(self, *literal: str | None) -> tuple[Guarded, UrlGuard]:
-        """Ways to the addresses that the entry names, and past the guard to others. Raises ConnectError."""
-        named = [self.url, *(address for address in literal if address)]
+    def fetch(self, *own: str | None) -> tuple[Guarded, UrlGuard]:
+        """The way past the guard; `own` are the addresses of the entry. Raises ConnectError."""
+        named = [self.url, *(address for address in own if address)]
         try:
-            guard = UrlGuard(*named, server=self.server, allow_private=self.allow_private)
+            guard = UrlGuard(*named, server=self.server, rules=self.rules)
         except ValueError:
             fault = "an address in its entry is not an http or https URL"
             raise _unusable(self.server, fault, "Check `url` and `auth` of its entry.") from None

@@ -9,9 +9,9 @@ import msgspec
 
 from luthier.secrets import Secret
 from luthier.text import one_line
+from luthier.web import shown
 from luthier.wire.auth.metadata import refused
 from luthier.wire.auth.replies import OK, refusal
-from luthier.wire.http.target import shown
 
 if TYPE_CHECKING:
     from luthier.wire.auth.fetch import Guarded

@@ -46,7 +46,14 @@ async def log_in(auth: Auth, means: Means, tokens: TokenStore, show: Show) -> Gr
 
 async def _asked(means: Means) -> Challenge:
     """What the server answers to a stranger; one that lets strangers in may say elsewhere how to log in."""
-    target = HttpTarget(server=means.server, url=means.url, tls=means.tls, proxy=means.proxy, timeout=TIMEOUT)
+    target = HttpTarget(
+        server=means.server,
+        url=means.url,
+        tls=means.tls,
+        proxy=means.proxy,
+        timeout=TIMEOUT,
+        reach=means.rules.reach(means.url),
+    )
     asked = Asked(phase="login", method="initialize")
     try:
         async with Deadline(means.clock, TIMEOUT):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from luthier.text import one_line
+from luthier.web import shown
 from luthier.wire.auth.metadata import refused, texts
 from luthier.wire.auth.replies import OK, refusal
-from luthier.wire.http.target import shown
 
 if TYPE_CHECKING:
     from luthier.wire.auth.fetch import Fetched

@@ -11,8 +11,8 @@ from urllib.parse import quote, quote_plus
 from luthier.errors import ConnectError
 from luthier.secrets import Secret
 from luthier.text import one_line
+from luthier.web import shown
 from luthier.wire.auth.tokens import Tokens, life
-from luthier.wire.http.target import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,7 +1,9 @@
 """The one HTTP client of a manager: pooled, bounded while it reads, and never sent elsewhere by a server.
 
 It asks the servers that it is given and hands back answers whose bodies are counted as they come, unpacked.
-It follows no redirect to another origin, keeps no cookies, and asks again only with fresh credentials.
+It follows no redirect to another origin, keeps no cookies, and asks again only with fresh credentials. Each
+URL is judged before it is asked, a redirect's too, and each address before it is connected to, by the `reach`
+of its target.
 """
 
 from __future__ import annotations
@@ -13,17 +15,19 @@ from typing import TYPE_CHECKING
 
 from luthier._version import __version__
 from luthier.errors import WireError
+from luthier.web import Reach, url_fault
 from luthier.wire.http import facts
 from luthier.wire.http.authorizer import OutgoingHttp
-from luthier.wire.http.connector import connector, refuse_private
+from luthier.wire.http.connector import connector
 from luthier.wire.http.inflate import ACCEPTED, Inflater, unpacker
 from luthier.wire.http.proxies import proxy_for
-from luthier.wire.http.target import origin, redirected
+from luthier.wire.http.target import redirected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     import aiohttp
+    from aiohttp.abc import AbstractResolver
     from yarl import URL
 
     from luthier.wire.http.facts import Asked
@@ -43,13 +47,23 @@ _READ_AHEAD = 256 * 1024
 
 
 class HttpClient:
-    """Lives in one event loop. `environ` says which proxies there are; None: the process's own."""
+    """Lives in one event loop. `environ` says which proxies there are; None: the process's own.
 
-    def __init__(self, environ: Mapping[str, str] | None = None, *, per_origin: int = PER_ORIGIN) -> None:
+    `resolver` None: names are looked up as the system does.
+    """
+
+    def __init__(
+        self,
+        environ: Mapping[str, str] | None = None,
+        *,
+        per_origin: int = PER_ORIGIN,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
         self._environ = os.environ if environ is None else environ
         self._per_origin = per_origin
-        self._sessions: dict[tuple[TlsFiles, bool], aiohttp.ClientSession] = {}
-        self._ways: dict[str, tuple[URL, str | None]] = {}
+        self._resolver = resolver
+        self._sessions: dict[tuple[TlsFiles, Reach], aiohttp.ClientSession] = {}
+        self._ways: dict[tuple[str, Reach], tuple[URL, str | None]] = {}
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
         self._closed = False
 
@@ -114,17 +128,18 @@ class HttpClient:
         self, target: HttpTarget, asked: Asked, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> Answer:
         try:
-            if not target.allow_private:
-                refuse_private(origin(url)[1])
-            session = self._sessions.get((target.tls, target.allow_private)) or self._session(target)
-            address, proxy = self._ways.get(url) or self._way(url)
+            address, proxy = self._ways.get((url, target.reach)) or self._way(target, asked, url)
+            proxy = target.proxy or proxy
+            # What a proxy looks up cannot be seen; where it stands itself is its user's own word.
+            reach = target.reach if proxy is None else Reach.any
+            session = self._sessions.get((target.tls, reach)) or self._session(target, reach)
             response = await session.request(
                 method,
                 address,
                 data=body or None,
                 headers=headers,
                 allow_redirects=False,
-                proxy=target.proxy or proxy,
+                proxy=proxy,
                 timeout=self._timeouts.get(target.timeout) or self._timeout(target.timeout),
             )
         except asyncio.CancelledError:
@@ -133,14 +148,16 @@ class HttpClient:
             raise facts.from_aiohttp(target, asked, error) from error
         return Answer(target, asked, response)
 
-    def _way(self, url: str) -> tuple[URL, str | None]:
-        """The address as it goes out, kept as it is written, and the proxy for it. Raises ValueError."""
+    def _way(self, target: HttpTarget, asked: Asked, url: str) -> tuple[URL, str | None]:
+        """The address as it goes out, kept as it is written, and the proxy for it. Raises ConnectError."""
         from yarl import URL
 
+        fault = url_fault(url, target.reach)
+        if fault is not None:
+            raise facts.refused(target, asked, url, fault)
         if len(self._ways) >= _WAYS_KEPT:
             self._ways.clear()
-        origin(url)
-        way = self._ways[url] = URL(url, encoded=True), proxy_for(url, self._environ)
+        way = self._ways[url, target.reach] = URL(url, encoded=True), proxy_for(url, self._environ)
         return way
 
     def _timeout(self, seconds: float) -> aiohttp.ClientTimeout:
@@ -150,13 +167,14 @@ class HttpClient:
         made = self._timeouts[seconds] = aiohttp.ClientTimeout(total=None, sock_connect=seconds)
         return made
 
-    def _session(self, target: HttpTarget) -> aiohttp.ClientSession:
+    def _session(self, target: HttpTarget, reach: Reach) -> aiohttp.ClientSession:
         import aiohttp
 
         if self._closed:
             raise ValueError("the client is closed")
-        session = self._sessions[target.tls, target.allow_private] = aiohttp.ClientSession(
-            connector=self._connector(target),
+        made = connector(target.tls, reach, per_origin=self._per_origin, resolver=self._resolver)
+        session = self._sessions[target.tls, reach] = aiohttp.ClientSession(
+            connector=made,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": f"luthier/{__version__}", "Accept-Encoding": ACCEPTED},
             auto_decompress=False,
@@ -165,9 +183,6 @@ class HttpClient:
             max_field_size=HEADER_BYTES,
         )
         return session
-
-    def _connector(self, target: HttpTarget) -> aiohttp.TCPConnector:
-        return connector(target.tls, allow_private=target.allow_private, per_origin=self._per_origin)
 
 
 class Answer:

@@ -1,16 +1,26 @@
-"""How connections are made: what is trusted, and which addresses are not connected to."""
+"""How connections are made: what is trusted, and which addresses are connected to.
+
+A name is looked up once for a connection, all its addresses are judged, and one of those is connected to; the
+name itself stays in the `Host` header and in what the certificate must say. One address that is refused
+refuses the name, since whoever mixes them decides by chance, or by design, which one is used. What fails in
+this, in whatever way, is no connection.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
 from typing import TYPE_CHECKING
 
-from luthier.wire.addresses import address_of, is_private, leads_inside
+from luthier.web import Reach, address_fault
 
 if TYPE_CHECKING:
     import aiohttp
-    from aiohttp.abc import AbstractResolver
+    from aiohttp.abc import AbstractResolver, ResolveResult
+    from aiohttp.connector import AddrInfoType, SocketFactoryType
 
+    from luthier.web import UrlFault
     from luthier.wire.http.target import TlsFiles
 
 
@@ -19,16 +29,28 @@ KEEP_ALIVE = 4.0
 a request is not lost on a connection that the server is just closing."""
 
 
-def connector(tls: TlsFiles, *, allow_private: bool, per_origin: int) -> aiohttp.TCPConnector:
-    """Raises ValueError where the files of `tls` cannot be used."""
+class RefusedAddressError(OSError):
+    """No connection is made, since that address may not be reached."""
+
+    def __init__(self, host: str, fault: UrlFault) -> None:
+        super().__init__(None, f"{host} {fault.why}")
+        self.fault = fault
+
+
+def connector(
+    tls: TlsFiles, reach: Reach, *, per_origin: int, resolver: AbstractResolver | None = None
+) -> aiohttp.TCPConnector:
+    """Raises ValueError where the files of `tls` cannot be used. `resolver` None: the system's."""
     import aiohttp
 
+    inner = resolver or aiohttp.ThreadedResolver()
     return aiohttp.TCPConnector(
         limit=0,
         limit_per_host=per_origin,
         keepalive_timeout=KEEP_ALIVE,
         ssl=context(tls),
-        resolver=None if allow_private else _public_only(),
+        resolver=_guarded(inner, reach),
+        socket_factory=_sockets(reach),
     )
 
 
@@ -49,21 +71,45 @@ def context(tls: TlsFiles) -> ssl.SSLContext:
     return made
 
 
-def refuse_private(host: str) -> None:
-    """Raises ValueError for a host that is a private address. Names are looked at when they are resolved."""
-    address = address_of(host)
-    if address is not None and leads_inside(address):
-        raise ValueError(f"{host} is a private address, and `allow_private` is not set")
+def judge(host: str, found: list[ResolveResult], reach: Reach) -> list[ResolveResult]:
+    """The addresses of a name, if all of them may be connected to. Raises OSError."""
+    if not found:
+        raise OSError(None, f"{host} has no address")
+    for item in found:
+        fault = address_fault(item["host"], reach)
+        if fault is not None:
+            raise RefusedAddressError(host, fault)
+    return found
 
 
-def _public_only() -> AbstractResolver:
-    import aiohttp
+def _guarded(inner: AbstractResolver, reach: Reach) -> AbstractResolver:
+    from aiohttp.abc import AbstractResolver
 
-    class PublicOnly(aiohttp.ThreadedResolver):
-        async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[aiohttp.abc.ResolveResult]:
-            found = await super().resolve(host, port, family)  # type: ignore[arg-type]
-            if any(is_private(item["host"]) for item in found):
-                raise OSError(None, f"{host} is a private address, and `allow_private` is not set")
-            return found
+    class Guarded(AbstractResolver):
+        async def resolve(
+            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+        ) -> list[ResolveResult]:
+            try:
+                return judge(host, await inner.resolve(host, port, family), reach)
+            except (OSError, asyncio.CancelledError):
+                raise
+            except Exception as error:
+                raise OSError(None, f"{host} cannot be looked up: {type(error).__name__}") from error
 
-    return PublicOnly()
+        async def close(self) -> None:
+            await inner.close()
+
+    return Guarded()
+
+
+def _sockets(reach: Reach) -> SocketFactoryType:
+    """Opens sockets for addresses that may be connected to: none gets past, whoever found it."""
+
+    def made(address: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, where = address
+        fault = address_fault(str(where[0]), reach)
+        if fault is not None:
+            raise RefusedAddressError(str(where[0]), fault)
+        return socket.socket(family, kind, protocol)
+
+    return made

@@ -21,12 +21,14 @@ from luthier.errors import (
     WireError,
 )
 from luthier.text import one_line
+from luthier.web import shown
 from luthier.wire.faults import PASSING
-from luthier.wire.http.target import shown
+from luthier.wire.http.connector import RefusedAddressError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from luthier.web import UrlFault
     from luthier.wire.http.target import HttpTarget
     from luthier.wire.transport import Outgoing
 
@@ -194,6 +196,17 @@ def unreachable(
     )
 
 
+def refused(target: HttpTarget, asked: Asked, url: str, fault: UrlFault) -> UnreachableError:
+    """A URL that may not be asked, so nothing was sent."""
+    return UnreachableError(
+        f"Server {target.server!r}: {one_line(shown(url))!r} is not asked: it {fault.why}.",
+        server=target.server,
+        phase=asked.phase,
+        retryable=False,
+        hint=fault.hint,
+    )
+
+
 def no_session(server: str, error: WireError) -> ConnectError:
     """That error, as the reason why there is no session."""
     if isinstance(error, ConnectError):
@@ -234,6 +247,9 @@ def from_aiohttp(target: HttpTarget, asked: Asked, error: BaseException) -> Wire
 def _not_connected(target: HttpTarget, asked: Asked, error: BaseException) -> ConnectError:
     import aiohttp
 
+    cause = getattr(error, "os_error", None)
+    if isinstance(cause, RefusedAddressError):
+        return refused(target, asked, target.url, cause.fault)
     match error:
         case aiohttp.ClientConnectorDNSError():
             hint = "Check `url` of that server, and the network."

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from luthier.errors import ConnectError
+from luthier.web import shown
 from luthier.wire.era import LATEST_HANDSHAKE, MODERN_VERSIONS
 from luthier.wire.http.facts import UnreachableError
 from luthier.wire.http.legacy_sse import SseTransport
 from luthier.wire.http.rest import RestTransport
 from luthier.wire.http.streamable import StreamableTransport
-from luthier.wire.http.target import shown
 from luthier.wire.negotiate import open_session
 from luthier.wire.noise import Noise
 from luthier.wire.peer import Handlers

@@ -1,16 +1,15 @@
-"""Where a server is reached by HTTP, and how its addresses are read, joined and compared."""
+"""Where a server is reached by HTTP, and where what it says of itself may lead: to its own origin only."""
 
 from __future__ import annotations
 
-from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+from urllib.parse import quote, urldefrag, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
+from luthier.web import Reach, same_origin
 from luthier.wire.http.authorizer import Authorizer
 
 MAX_MESSAGE = 10 * 1024 * 1024
-
-_PORTS = {"http": 80, "https": 443}
 
 
 class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,8 +24,8 @@ class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
 class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     """One server by URL, its references expanded.
 
-    `proxy` None: as the environment says. `timeout` is seconds to connect. `allow_private` False: names and
-    addresses that are loopback or private are not connected to.
+    `proxy` None: as the environment says. `timeout` is seconds to connect. `reach` says which addresses are
+    connected to, whatever its name stands for.
     """
 
     server: str
@@ -37,33 +36,7 @@ class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     authorizer: Authorizer | None = None
     max_message_bytes: int = MAX_MESSAGE
     timeout: float = 30.0
-    allow_private: bool = True
-
-
-def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port. Raises ValueError for what is no web address."""
-    parts = urlsplit(url)
-    if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError(f"not a web address: {url}")
-    port = parts.port
-    return parts.scheme, parts.hostname.rstrip("."), _PORTS[parts.scheme] if port is None else port
-
-
-def same_origin(one: str, other: str) -> bool:
-    try:
-        return origin(one) == origin(other)
-    except ValueError:
-        return False
-
-
-def shown(url: str) -> str:
-    """An address for messages: without user, password, query and fragment, which may hold secrets."""
-    try:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return "an address that cannot be read"
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    reach: Reach = Reach.public
 
 
 def below(url: str, *segments: str) -> str:
@@ -80,7 +53,7 @@ def endpoints(stream: str, named: str) -> tuple[str, ...]:
     something below that prefix.
     """
     try:
-        target = urljoin(stream, named.strip())
+        target = urldefrag(urljoin(stream, named.strip())).url
         if not same_origin(stream, target):
             return ()
         parts = urlsplit(named.strip())
@@ -99,7 +72,7 @@ def redirected(method: str, status: int, url: str, location: str) -> str | None:
     if status not in (307, 308) and not (method == "GET" and status in (301, 302, 303)):
         return None
     try:
-        target = urljoin(url, location)
+        target = urldefrag(urljoin(url, location)).url
     except ValueError:
         return None
     return target if same_origin(url, target) else None
