@@ -11,8 +11,8 @@ from luthier.text import one_line
 from luthier.wire.frame import Oversized
 from luthier.wire.http import facts
 from luthier.wire.http.facts import Asked, asked_for
-from luthier.wire.http.sse import Event, EventParser
-from luthier.wire.http.streamable import CLOSING, NOTICE, STREAM
+from luthier.wire.http.sse import STREAM, Event, EventParser
+from luthier.wire.http.streamable import CLOSING, NOTICE
 from luthier.wire.http.target import endpoints
 
 if TYPE_CHECKING:

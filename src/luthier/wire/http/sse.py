@@ -6,6 +6,7 @@ import msgspec
 
 from luthier.wire.frame import EXCERPT, Oversized
 
+STREAM = "text/event-stream"
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_FIELD = 64 * 1024  # of ids and names
 
