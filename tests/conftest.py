@@ -1,7 +1,43 @@
-"""Lets pytest explain the asserts of the modules in which rows are judged, before any test imports one."""
+"""What all tests share: asserts that are explained, a place for state, figures printed at the end."""
 
 from __future__ import annotations
 
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
 import pytest
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 pytest.register_assert_rewrite("tests.faults.bench", "tests.faults.rows")
+
+
+_FIGURES = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture
+def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Takes a sentence with a figure that a test found; all of them are printed behind the results."""
+    return request.config.stash.setdefault(_FIGURES, []).append
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    figures = config.stash.get(_FIGURES, [])
+    if figures:
+        terminalreporter.section("figures")
+    for line in figures:
+        terminalreporter.line(line)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_home() -> Iterator[None]:
+    # Keys that processes make for themselves must not lie in the home of whoever runs the tests.
+    with tempfile.TemporaryDirectory(prefix="luthier-state-") as folder:
+        before = os.environ.get("XDG_STATE_HOME")
+        os.environ["XDG_STATE_HOME"] = folder
+        yield
+        os.environ.pop("XDG_STATE_HOME")
+        if before is not None:
+            os.environ["XDG_STATE_HOME"] = before

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from luthier.govern import read_audit
+from luthier.govern import AuditPlaces, verify
+from luthier.spec import load_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +94,8 @@ def test_after_an_interrupt_the_audit_log_is_whole_and_says_cancelled(project: P
     server_pid(project)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=BOUND)
-    trail = read_audit(project / ".luthier" / "audit")
+    places = AuditPlaces(load_project(project / "luthier.yaml"), os.environ)
+    trail = verify(places.segments, places.key(), places.checkpoints)
     assert (trail.faults, trail.torn) == ((), ())
     assert [getattr(record, "outcome", None) for record in trail.records][-1] == "cancelled"
 

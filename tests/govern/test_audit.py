@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -18,13 +17,17 @@ from hypothesis import strategies as st
 from luthier.clock import FakeClock
 from luthier.errors import AuditError
 from luthier.govern import (
+    AuditKey,
     FileAudit,
+    FileSegments,
     Intent,
     MemoryAudit,
     Outcome,
     Record,
+    Segment,
     SegmentOpened,
     Tag,
+    Trail,
     Verdict,
     read_audit,
     read_segment,
@@ -49,8 +52,27 @@ RECORDS: list[Record] = [
 ]
 
 
+KEY = AuditKey(bytes(range(32)))
+
+
+def log(directory: Path, *, clock: FakeClock | None = None, fsync: bool = False) -> FileAudit:
+    return FileAudit(directory, key=lambda: KEY, clock=clock or FakeClock(), fsync=fsync)
+
+
+def read(directory: Path) -> Trail:
+    return read_audit(FileSegments(directory), KEY)
+
+
+def one(path: Path) -> Segment:
+    return read_segment(FileSegments(path.parent), path.name, KEY)
+
+
+def end(directory: Path, count: int) -> Trail:
+    return tail(FileSegments(directory), KEY, count)
+
+
 def written(directory: Path, records: list[Record] = RECORDS, clock: FakeClock | None = None) -> Path:
-    audit = FileAudit(directory, clock=clock or FakeClock())
+    audit = log(directory, clock=clock)
     for record in records:
         audit.write(record)
     audit.close()
@@ -60,12 +82,12 @@ def written(directory: Path, records: list[Record] = RECORDS, clock: FakeClock |
 
 def test_records_come_back_as_they_were_written_after_a_line_that_opens_the_segment(tmp_path: Path) -> None:
     path = written(tmp_path)
-    trail = read_audit(tmp_path)
+    trail = read(tmp_path)
     assert trail.faults == ()
     assert trail.torn == ()
     opened, *others = trail.records
     assert isinstance(opened, SegmentOpened)
-    assert (opened.version, opened.pid, opened.before) == (1, os.getpid(), ())
+    assert (opened.version, opened.pid, opened.before) == (2, os.getpid(), ())
     assert [str(record) for record in others] == [
         str(_as_written(record, number, trail.records)) for number, record in enumerate(RECORDS, 1)
     ]
@@ -74,10 +96,10 @@ def test_records_come_back_as_they_were_written_after_a_line_that_opens_the_segm
 
 
 def _as_written(record: Record, number: int, all_of_them: tuple[Record, ...]) -> Record:
-    read = all_of_them[number]
+    found = all_of_them[number]
     return type(record)(
         **{name: getattr(record, name) for name in record.__struct_fields__ if name not in _BY_THE_LOG},
-        **{name: getattr(read, name) for name in _BY_THE_LOG},
+        **{name: getattr(found, name) for name in _BY_THE_LOG},
     )
 
 
@@ -88,35 +110,35 @@ def test_every_line_is_json_of_its_own_and_carries_the_hash_of_the_one_before(tm
     lines = written(tmp_path).read_bytes().splitlines()
     before = "0" * 64
     for number, line in enumerate(lines):
-        read = json.loads(line)
-        assert read["seq"] == number
-        assert read["prev"] == before
+        found = json.loads(line)
+        assert found["seq"] == number
+        assert found["prev"] == before
         body = line[: -len(',"hash":""}') - 64] + b"}"
-        assert read["hash"] == hashlib.sha256(body).hexdigest()
-        before = read["hash"]
+        assert found["hash"] == KEY.mac(body)
+        before = found["hash"]
 
 
 def test_times_are_utc_to_the_microsecond(tmp_path: Path) -> None:
     clock = FakeClock(1_800_000_000.25)
     written(tmp_path, clock=clock)
-    assert {record.at for record in read_audit(tmp_path).records} == {"2027-01-15T08:00:00.250000Z"}
+    assert {record.at for record in read(tmp_path).records} == {"2027-01-15T08:00:00.250000Z"}
 
 
 def test_nothing_is_written_before_the_first_record(tmp_path: Path) -> None:
-    FileAudit(tmp_path / "audit").close()
+    log(tmp_path / "audit").close()
     assert not (tmp_path / "audit").exists()
-    assert read_audit(tmp_path / "audit").records == ()
+    assert read(tmp_path / "audit").records == ()
 
 
 def before(path: Path) -> dict[str, str]:
     """What a segment says of those before it."""
-    opened = read_segment(path).records[0]
+    opened = one(path).records[0]
     assert isinstance(opened, SegmentOpened)
     return {named.segment: named.hash for named in opened.before}
 
 
 def last_hash(path: Path) -> str:
-    return read_segment(path).records[-1].hash
+    return one(path).records[-1].hash
 
 
 def test_a_new_segment_names_those_before_it_whose_end_nobody_names_yet(tmp_path: Path) -> None:
@@ -127,26 +149,26 @@ def test_a_new_segment_names_those_before_it_whose_end_nobody_names_yet(tmp_path
     assert before(first) == {}
     assert before(second) == {first.name: last_hash(first)}
     assert before(third) == {second.name: last_hash(second)}
-    trail = read_audit(tmp_path)
+    trail = read(tmp_path)
     assert trail.faults == ()
     assert len(trail.records) == 15
 
 
 def test_segments_of_processes_that_ran_at_once_are_all_named_by_the_next(tmp_path: Path) -> None:
     clock = FakeClock()
-    logs = [FileAudit(tmp_path, clock=clock) for _ in range(3)]
+    logs = [log(tmp_path, clock=clock) for _ in range(3)]
     for record in RECORDS:
-        for log in logs:
-            log.write(record)
+        for each in logs:
+            each.write(record)
     last = written(tmp_path, clock=FakeClock(1_000_000_001.0))
-    assert set(before(last)) == {log.path.name for log in logs if log.path}
-    assert read_audit(tmp_path).faults == ()
+    assert set(before(last)) == {each.path.name for each in logs if each.path}
+    assert read(tmp_path).faults == ()
 
 
 def test_of_very_many_segments_the_newest_are_looked_at(tmp_path: Path) -> None:
     for second in range(70):
         written(tmp_path, RECORDS[:1], clock=FakeClock(1_000_000_000.0 + second))
-    trail = read_audit(tmp_path)
+    trail = read(tmp_path)
     assert trail.faults == ()
     heads = [record for record in trail.records if isinstance(record, SegmentOpened)]
     assert [len(head.before) for head in heads] == [0] + [1] * 69
@@ -163,15 +185,15 @@ def test_a_name_that_is_taken_a_thousand_times_stops_the_log(tmp_path: Path) -> 
     for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         (tmp_path / f"{stem}{suffix}.jsonl").touch()
     with pytest.raises(AuditError, match="too many segments"):
-        FileAudit(tmp_path, clock=FakeClock()).write(RECORDS[0])
+        log(tmp_path, clock=FakeClock()).write(RECORDS[0])
 
 
 def test_a_segment_that_went_on_after_it_was_named_is_sound(tmp_path: Path) -> None:
-    one, other = FileAudit(tmp_path, clock=FakeClock()), FileAudit(tmp_path, clock=FakeClock(1_000_000_001.0))
+    one, other = log(tmp_path, clock=FakeClock()), log(tmp_path, clock=FakeClock(1_000_000_001.0))
     one.write(RECORDS[0])
     other.write(RECORDS[0])
     one.write(RECORDS[1])
-    assert read_audit(tmp_path).faults == ()
+    assert read(tmp_path).faults == ()
 
 
 @pytest.mark.parametrize("edit", ["delete it", "empty it", "cut its tail", "rewrite it"])
@@ -188,7 +210,7 @@ def test_what_was_done_to_an_earlier_segment_is_told_by_the_later_one(edit: str,
         case _:
             first.unlink()
             written(tmp_path, RECORDS[:2]).rename(first)
-    faults = read_audit(tmp_path).faults
+    faults = read(tmp_path).faults
     assert faults
     assert all(str(first) in fault.place for fault in faults)
 
@@ -196,18 +218,18 @@ def test_what_was_done_to_an_earlier_segment_is_told_by_the_later_one(edit: str,
 def test_a_torn_last_line_is_reported_and_is_not_fatal(tmp_path: Path) -> None:
     path = written(tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
-    trail = read_audit(tmp_path)
+    trail = read(tmp_path)
     assert trail.torn == (path.name,)
     assert trail.faults == ()
     assert len(trail.records) == len(RECORDS)
     written(tmp_path, clock=FakeClock(1_000_000_001.0))
-    assert read_audit(tmp_path).faults == ()
+    assert read(tmp_path).faults == ()
 
 
 def test_a_segment_torn_in_its_first_line_has_nothing_to_name(tmp_path: Path) -> None:
     path = written(tmp_path)
     path.write_bytes(path.read_bytes()[:30])
-    assert [fault.message for fault in read_audit(tmp_path).faults] == ["it holds no record"]
+    assert [fault.message for fault in read(tmp_path).faults] == ["it holds no record"]
     later = written(tmp_path, clock=FakeClock(1_000_000_001.0))
     assert before(later) == {path.name: ""}
 
@@ -231,7 +253,7 @@ def test_lines_taken_out_put_in_moved_or_edited_are_found(edit: object, tmp_path
     path = written(tmp_path)
     assert callable(edit)
     path.write_bytes(b"".join(edit(path.read_bytes().splitlines(keepends=True))))
-    assert read_audit(tmp_path).faults
+    assert read(tmp_path).faults
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
@@ -242,10 +264,10 @@ def test_any_edit_of_any_byte_is_found(tmp_path: Path, data: st.DataObject) -> N
     at = data.draw(st.integers(0, len(sound) - 1))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != sound[at]))
     path.write_bytes(sound[:at] + bytes([byte]) + sound[at + 1 :])
-    segment = read_segment(path)
+    segment = one(path)
     assert segment.faults or segment.torn
     path.write_bytes(sound)
-    assert read_segment(path).faults == ()
+    assert one(path).faults == ()
 
 
 def _sound_segment(directory: Path) -> bytes:
@@ -272,39 +294,39 @@ def _sound_segment(directory: Path) -> bytes:
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 def test_whatever_is_written_is_read_back_as_one_line_each(tmp_path: Path, records: list[Record]) -> None:
-    audit = FileAudit(tmp_path)
+    audit = log(tmp_path)
     for record in [RECORDS[0], *records]:
         audit.write(record)
     audit.close()
     assert audit.path is not None
-    segment = read_segment(audit.path)
+    segment = one(audit.path)
     assert (segment.faults, segment.torn) == ((), False)
-    for record, read in zip(records, segment.records[2:], strict=True):
-        assert str(_as_written(record, 0, (read,))) == str(read)
+    for record, found in zip(records, segment.records[2:], strict=True):
+        assert str(_as_written(record, 0, (found,))) == str(found)
     audit.path.unlink()
 
 
 def test_the_tail_is_read_over_segments_from_the_end(tmp_path: Path) -> None:
     for second in range(3):
         written(tmp_path, clock=FakeClock(1_000_000_000.0 + second))
-    whole = read_audit(tmp_path).records
+    whole = read(tmp_path).records
     for count in (1, 5, 7, 15, 100):
-        assert tail(tmp_path, count).records == whole[-count:]
-    assert tail(tmp_path, 0).records == ()
-    assert tail(tmp_path / "none", 5).records == ()
+        assert end(tmp_path, count).records == whole[-count:]
+    assert end(tmp_path, 0).records == ()
+    assert end(tmp_path / "none", 5).records == ()
 
 
 def test_the_tail_tells_what_is_wrong_with_the_segments_it_reads(tmp_path: Path) -> None:
     path = written(tmp_path)
     path.write_bytes(path.read_bytes().replace(b"allowed", b"refused", 1))
-    assert [fault.line for fault in tail(tmp_path, 2).faults] == [2]
+    assert [fault.line for fault in end(tmp_path, 2).faults] == [2]
 
 
 # Faults of the disk
 
 
 def test_a_file_descriptor_closed_underneath_stops_the_log_for_good(tmp_path: Path) -> None:
-    audit = FileAudit(tmp_path)
+    audit = log(tmp_path)
     audit.write(RECORDS[0])
     descriptor = _descriptor_of(tmp_path)
     os.close(descriptor)
@@ -312,7 +334,7 @@ def test_a_file_descriptor_closed_underneath_stops_the_log_for_good(tmp_path: Pa
         audit.write(RECORDS[1])
     with pytest.raises(AuditError, match="Bad file descriptor"):
         audit.write(RECORDS[2])
-    assert len(read_audit(tmp_path).records) == 2
+    assert len(read(tmp_path).records) == 2
 
 
 def _descriptor_of(directory: Path) -> int:
@@ -325,14 +347,14 @@ def _descriptor_of(directory: Path) -> int:
 
 def test_a_place_where_nothing_can_be_made_stops_the_log(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    audit = FileAudit(tmp_path / "file" / "audit")
+    audit = log(tmp_path / "file" / "audit")
     for _ in range(2):
         with pytest.raises(AuditError, match="Nothing is called without it"):
             audit.write(RECORDS[0])
 
 
 def test_a_closed_log_takes_nothing(tmp_path: Path) -> None:
-    audit = FileAudit(tmp_path)
+    audit = log(tmp_path)
     audit.write(RECORDS[0])
     audit.close()
     audit.close()
@@ -341,17 +363,17 @@ def test_a_closed_log_takes_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_synced_is_written_all_the_same(tmp_path: Path) -> None:
-    audit = FileAudit(tmp_path, fsync=True)
+    audit = log(tmp_path, fsync=True)
     audit.write(RECORDS[0])
-    assert len(read_audit(tmp_path).records) == 2
+    assert len(read(tmp_path).records) == 2
 
 
 FULL_DISK = """
     import resource, sys
     from luthier.errors import AuditError
-    from luthier.govern import FileAudit, Intent
+    from luthier.govern import AuditKey, FileAudit, Intent
 
-    audit = FileAudit(sys.argv[1])
+    audit = FileAudit(sys.argv[1], key=lambda: AuditKey(bytes(range(32))))
     audit.write(Intent(call="0", uri="mcp://a/b"))
     size = audit.path.stat().st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + int(sys.argv[2]), resource.RLIM_INFINITY))
@@ -380,7 +402,7 @@ def test_a_full_disk_stops_the_log_for_good_and_leaves_at_most_one_torn_line(
     taken = int(first.split()[0])
     assert why in first
     assert second == "stays failed"
-    trail = read_audit(tmp_path)
+    trail = read(tmp_path)
     assert len(trail.records) == taken + 2
     assert trail.faults == ()
     assert len(trail.torn) == (1 if room else 0)
@@ -389,14 +411,14 @@ def test_a_full_disk_stops_the_log_for_good_and_leaves_at_most_one_torn_line(
 def test_a_dead_process_leaves_a_log_that_reads(tmp_path: Path) -> None:
     program = textwrap.dedent("""
         import os, signal, sys
-        from luthier.govern import FileAudit, Intent
-        audit = FileAudit(sys.argv[1])
+        from luthier.govern import AuditKey, FileAudit, Intent
+        audit = FileAudit(sys.argv[1], key=lambda: AuditKey(bytes(range(32))))
         audit.write(Intent(call="1", uri="mcp://a/b"))
         os.kill(os.getpid(), signal.SIGKILL)
     """)
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], timeout=30, check=False)
     assert done.returncode == -9
-    trail = read_audit(tmp_path)
+    trail = read(tmp_path)
     assert [type(record) for record in trail.records] == [SegmentOpened, Intent]
     assert (trail.faults, trail.torn) == ((), ())
 

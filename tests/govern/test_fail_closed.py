@@ -22,7 +22,9 @@ from luthier.errors import (
 )
 from luthier.events import CallEnded
 from luthier.govern import (
+    AuditKey,
     FileAudit,
+    FileSegments,
     GateCall,
     Gateway,
     Guard,
@@ -210,14 +212,15 @@ async def test_a_refusal_that_cannot_be_written_stops_the_gate() -> None:
 
 
 async def test_a_log_whose_file_is_gone_underneath_stops_calls_in_the_middle(tmp_path: Path) -> None:
-    log = FileAudit(tmp_path)
+    key = AuditKey.fresh()
+    log = FileAudit(tmp_path, key=lambda: key)
     gate = Gate(lute(), audit=log)
     assert isinstance(await gate.through("mcp://lute/play"), ToolResult)
     log.close()
     with pytest.raises(AuditError):
         await gate.through("mcp://lute/play")
     assert len(gate.servers["lute"].calls) == 1
-    trail = read_audit(tmp_path)
+    trail = read_audit(FileSegments(tmp_path), key)
     assert (trail.faults, trail.torn) == ((), ())
     assert isinstance(trail.records[-1], Outcome)
 

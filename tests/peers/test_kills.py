@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,10 +43,8 @@ async def test_a_server_killed_under_a_call_is_reached_again_and_the_call_is_not
                 for n in range(4)
             ]
             await until(lambda: notes.exists() and len(notes.read_text().splitlines()) == len(calls))
-            began = time.monotonic()
             os.kill(pid, signal.SIGKILL)
             outcomes = await asyncio.gather(*calls, return_exceptions=True)
-            assert time.monotonic() - began < 2
             for outcome in outcomes:
                 assert isinstance(outcome, ConnectionLostError)
                 assert outcome.sent

@@ -272,7 +272,7 @@ def test_a_project_says_more_than_servers(tmp_path: Path) -> None:
         ("deno",),
         ("A",),
     )
-    assert project.audit_fsync
+    assert project.audit.fsync
     assert project.unused == {"agents": {"r": {}}}
     assert [fault.message for fault in project.warnings] == ["this version does not use `agents` yet"]
     assert project.root == tmp_path.resolve()

@@ -1,14 +1,31 @@
 """The gate: every call goes through it, and its guards decide, label and record."""
 
 from luthier.govern.audit import AuditLog, FileAudit, MemoryAudit
+from luthier.govern.checkpoints import Checkpoint, CheckpointFile
 from luthier.govern.gateway import Gateway
 from luthier.govern.guard import GateCall, Guard, Next
-from luthier.govern.reading import Segment, Trail, read_audit, read_segment, tail
+from luthier.govern.keys import AuditKey
+from luthier.govern.places import AuditPlaces
+from luthier.govern.reading import (
+    FileSegments,
+    Segment,
+    Segments,
+    Trail,
+    read_audit,
+    read_segment,
+    tail,
+    verify,
+)
 from luthier.govern.records import Intent, Outcome, Record, SegmentOpened, Tag, Verdict
 
 __all__ = [
+    "AuditKey",
     "AuditLog",
+    "AuditPlaces",
+    "Checkpoint",
+    "CheckpointFile",
     "FileAudit",
+    "FileSegments",
     "GateCall",
     "Gateway",
     "Guard",
@@ -19,10 +36,12 @@ __all__ = [
     "Record",
     "Segment",
     "SegmentOpened",
+    "Segments",
     "Tag",
     "Trail",
     "Verdict",
     "read_audit",
     "read_segment",
     "tail",
+    "verify",
 ]

@@ -1,4 +1,4 @@
-"""The audit log: a port, the log in files, and one in memory; every write is one line and one system call.
+"""The audit log: a port, the chain that every log writes, the log in files, and one in memory.
 
 A log that failed once stays failed: after a line that may be torn nothing is appended, and every later call
 is refused. A new process begins a new segment.
@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, Protocol
 from luthier._version import __version__
 from luthier.clock import SystemClock
 from luthier.errors import AuditError
-from luthier.govern.reading import unnamed
+from luthier.govern.checkpoints import AFTER, EVERY
+from luthier.govern.reading import FileSegments, unnamed
 from luthier.govern.records import FIRST, VERSION, Record, SegmentOpened, write_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from luthier.clock import Clock
+    from luthier.govern.checkpoints import CheckpointFile
+    from luthier.govern.keys import AuditKey
+    from luthier.govern.reading import Segments
 
 
 class AuditLog(Protocol):
@@ -32,87 +38,203 @@ class AuditLog(Protocol):
         """No more is coming. Harmless when repeated."""
 
 
-class FileAudit:
-    """A segment of the log in `directory`, begun with its first record.
+class Sink(Protocol):
+    """What takes the lines of one segment."""
 
-    `fsync`: a record is on the disk when `write` returns, at the price of the disk's time.
+    def begin(self, now: float) -> str:
+        """Begin a segment and give its name. Raises OSError."""
+
+    def append(self, line: bytes) -> None:
+        """Take one line, with its newline, whole. Raises OSError."""
+
+    def end(self) -> None:
+        """No more is coming. Never fails."""
+
+
+class ChainedAudit:
+    """A segment of the log: lines chained with the key, and checkpoints of them elsewhere.
+
+    The key is asked for with the first record. `where` is what errors call the log.
     """
 
-    def __init__(self, directory: Path | str, *, clock: Clock | None = None, fsync: bool = False) -> None:
-        self._directory = Path(directory)
+    def __init__(
+        self,
+        sink: Sink,
+        segments: Segments,
+        *,
+        key: Callable[[], AuditKey],
+        checkpoints: CheckpointFile | None = None,
+        clock: Clock | None = None,
+        where: str,
+    ) -> None:
+        self._sink = sink
+        self._segments = segments
+        self._ask = key
+        self._key: AuditKey | None = None
+        self._checkpoints = checkpoints
         self._clock = clock or SystemClock()
-        self._fsync = fsync
-        self._file = -1
+        self._where = where
+        self._segment = ""
         self._seq = 0
         self._prev = FIRST
+        self._vouched = 0  # lines that the last checkpoint knows of
+        self._vouched_at = 0.0
         self._second = -1
         self._stamp = ""
         self._broken = ""
-        self.path: Path | None = None
 
     def write(self, record: Record) -> None:
-        if self._file < 0:
-            self._begin()
+        key = self._key or self._begin()
+        self._append(record, key)
+        now = self._clock.monotonic()
+        if self._seq - self._vouched >= EVERY or now - self._vouched_at >= AFTER:
+            self._vouch(key)
+
+    def close(self) -> None:
+        try:
+            if self._key is not None and self._seq > self._vouched and not self._broken:
+                self._vouch(self._key)
+        finally:
+            self._break("it is closed")
+
+    def _begin(self) -> AuditKey:
+        if self._broken:
+            raise self._error()
+        try:
+            key = self._ask()
+            before = unnamed(self._segments)
+            self._segment = self._sink.begin(self._clock.now())
+        except AuditError as error:
+            self._break(error.message)
+            raise
+        except OSError as error:
+            raise self._break(str(error)) from error
+        self._key = key
+        opened = SegmentOpened(
+            version=VERSION, luthier=__version__, pid=os.getpid(), key=key.id, before=before
+        )
+        self._append(opened, key)
+        self._vouch(key)
+        return key
+
+    def _append(self, record: Record, key: AuditKey) -> None:
+        if self._broken:
+            raise self._error()
+        line, self._prev = write_line(record, self._seq, self._now(), self._prev, key)
+        self._seq += 1
+        try:
+            self._sink.append(line)
+        except OSError as error:
+            raise self._break(str(error)) from error
+
+    def _vouch(self, key: AuditKey) -> None:
+        self._vouched, self._vouched_at = self._seq, self._clock.monotonic()
+        if self._checkpoints is None:
+            return
+        try:
+            self._checkpoints.add(
+                key, segment=self._segment, count=self._seq, head=self._prev, at=self._now()
+            )
+        except AuditError as error:
+            self._break(error.message)
+            raise
+
+    def _now(self) -> str:
         now = self._clock.now()
         second = int(now)
         if second != self._second:
             self._second = second
             self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        at = f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
-        line, self._prev = write_line(record, self._seq, at, self._prev)
-        self._seq += 1
-        try:
-            written = os.write(self._file, line)
-            if self._fsync:
-                os.fsync(self._file)
-        except OSError as error:
-            raise self._break(str(error)) from error
-        if written != len(line):
-            raise self._break("the disk took only a part of a line")
-
-    def close(self) -> None:
-        self._break("it is closed")
-
-    def _begin(self) -> None:
-        if self._broken:
-            raise self._error()
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            before = unnamed(self._directory)
-            self._file, self.path = _new_segment(self._directory, self._clock.now())
-        except OSError as error:
-            raise self._break(str(error)) from error
-        self.write(SegmentOpened(version=VERSION, luthier=__version__, pid=os.getpid(), before=before))
+        return f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
 
     def _break(self, why: str) -> AuditError:
         self._broken = self._broken or why
-        file, self._file = self._file, -1
-        if file >= 0:
-            with suppress(OSError):  # it may have been closed underneath us
-                os.close(file)
+        self._sink.end()
         return self._error()
 
     def _error(self) -> AuditError:
         return AuditError(
-            f"The audit log in {self._directory} cannot be written: {self._broken}.",
+            f"The audit log in {self._where} cannot be written: {self._broken.rstrip('.')}.",
             hint="Nothing is called without it: make room or fix the permissions, then start again.",
         )
+
+
+class FileSink:
+    """A file of lines in `directory`; one write per line.
+
+    `fsync`: a line is on the disk when it is taken, at the price of the disk's time.
+    """
+
+    def __init__(self, directory: Path, *, fsync: bool = False) -> None:
+        self._directory = directory
+        self._fsync = fsync
+        self._file = -1
+        self.path: Path | None = None
+
+    def begin(self, now: float) -> str:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._file, self.path = _new_segment(self._directory, now)
+        return self.path.name
+
+    def append(self, line: bytes) -> None:
+        written = os.write(self._file, line)
+        if self._fsync:
+            os.fsync(self._file)
+        if written != len(line):
+            raise OSError("the disk took only a part of a line")
+
+    def end(self) -> None:
+        file, self._file = self._file, -1
+        if file >= 0:
+            with suppress(OSError):  # it may have been closed underneath us
+                os.close(file)
+
+
+class FileAudit(ChainedAudit):
+    """The log in files: one segment of it in `directory`, begun with the first record."""
+
+    def __init__(
+        self,
+        directory: Path | str,
+        *,
+        key: Callable[[], AuditKey],
+        checkpoints: CheckpointFile | None = None,
+        clock: Clock | None = None,
+        fsync: bool = False,
+    ) -> None:
+        self._file = FileSink(Path(directory), fsync=fsync)
+        super().__init__(
+            self._file,
+            FileSegments(directory),
+            key=key,
+            checkpoints=checkpoints,
+            clock=clock,
+            where=str(directory),
+        )
+
+    @property
+    def path(self) -> Path | None:
+        """The file, once it is begun."""
+        return self._file.path
 
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
-def _new_segment(directory: Path, now: float) -> tuple[int, Path]:
+def segment_names(now: float) -> tuple[str, ...]:
+    """What a segment that this process begins now may be called, in the order to be tried."""
     stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now)) + f"-{os.getpid()}"
-    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
-        path = directory / f"{stem}{suffix}.jsonl"
+    return (f"{stem}.jsonl", *(f"{stem}-{number}.jsonl" for number in range(2, 1000)))
+
+
+def _new_segment(directory: Path, now: float) -> tuple[int, Path]:
+    names = segment_names(now)
+    for name in names:
         try:
-            return os.open(
-                path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
-            ), path
+            return os.open(directory / name, _FLAGS, 0o600), directory / name
         except FileExistsError:
             continue
-    raise FileExistsError(f"too many segments of the name {stem}")
+    raise FileExistsError(f"too many segments of the name {names[0]}")
 
 
 class MemoryAudit:

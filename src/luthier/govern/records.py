@@ -1,18 +1,21 @@
 """What the audit log holds: names, hashes, labels, sizes and outcomes of calls, and never a value.
 
 A line is `{"seq", "at", "prev", <the record's own fields>, "hash"}`. `prev` is the hash of the line before
-(64 zeros in the first line); `hash` is the SHA-256 of the line as it would stand without that last field.
-So no line can be edited, taken out or put in without the next one telling, and the last one tells on
-itself.
+(64 zeros in the first line); `hash` is the HMAC-SHA256 of the line as it would stand without that last field.
+So who does not have the key can neither edit a line nor take one out or put one in, and the last line tells
+on itself. What was cut off the end only a checkpoint can tell.
 """
 
 from __future__ import annotations
 
-import hashlib
+from typing import TYPE_CHECKING
 
 import msgspec
 
-VERSION = 1
+if TYPE_CHECKING:
+    from luthier.govern.keys import AuditKey
+
+VERSION = 2
 FIRST = "0" * 64
 
 _HASH = b',"hash":"'
@@ -36,7 +39,7 @@ class Before(msgspec.Struct, frozen=True):
 
 
 class SegmentOpened(_Record, frozen=True, tag="segment", gc=False):
-    """The first line of a segment. `version` is the format's.
+    """The first line of a segment. `version` is the format's, `key` the id of the key of its chain.
 
     `before` names the segments whose end at that time no other segment names.
     """
@@ -44,6 +47,7 @@ class SegmentOpened(_Record, frozen=True, tag="segment", gc=False):
     version: int
     luthier: str
     pid: int
+    key: str = ""
     before: tuple[Before, ...] = ()
 
 
@@ -104,24 +108,26 @@ class Outcome(_Record, frozen=True, tag="outcome", gc=False):
 Record = SegmentOpened | Verdict | Intent | Outcome
 
 _encode = msgspec.json.Encoder().encode
-_sha256 = hashlib.sha256
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
-def write_line(record: Record, seq: int, at: str, prev: str) -> tuple[bytes, str]:
+def write_line(record: Record, seq: int, at: str, prev: str, key: AuditKey) -> tuple[bytes, str]:
     """The line of a record, with its newline, and its hash."""
     body = f'{{"seq":{seq},"at":"{at}","prev":"{prev}",'.encode() + _encode(record)[1:]
-    digest = _sha256(body).hexdigest()
+    digest = key.mac(body)
     return body[:-1] + f',"hash":"{digest}"}}\n'.encode(), digest
 
 
-def read_line(line: bytes) -> Record:
-    """Read a line without its newline back. Raises ValueError that says what is wrong with it."""
+def read_line(line: bytes, key: AuditKey | None) -> Record:
+    """Read a line without its newline back. Raises ValueError that says what is wrong with it.
+
+    Without the key nobody can tell whether it was changed.
+    """
     head, tail = line[:-_TAIL], line[-_TAIL:]
     if not tail.startswith(_HASH):
         raise ValueError("it is not a record")
     record = _decoded(line)
-    if _sha256(head + b"}").hexdigest() != record.hash:
+    if key is not None and key.mac(head + b"}") != record.hash:
         raise ValueError("it was changed: it does not have the hash that it names")
     return record
 

@@ -14,7 +14,7 @@ from luthier.connect import ConnectionManager, FileLearned, ServerRegistry, Serv
 from luthier.context import OPERATOR, CallContext
 from luthier.errors import Refused, SpecError
 from luthier.events import Observer, Observers
-from luthier.govern import AuditLog, FileAudit, Gateway
+from luthier.govern import AuditLog, AuditPlaces, FileAudit, Gateway
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.toolset import ToolSet
@@ -76,7 +76,7 @@ class Runtime:
             f"{prefix}-{number}" for prefix in [secrets.token_hex(4)] for number in itertools.count(1)
         )
         registry = ServerRegistry.of(project)
-        self._audit = audit or FileAudit(self._state / "audit", clock=self._clock, fsync=project.audit_fsync)
+        self._audit = audit or _audit_log(project, self._environ, self._clock)
         self._manager = ConnectionManager(
             registry,
             clock=self._clock,
@@ -237,6 +237,17 @@ class Runtime:
             rule, place = outcome.rule, outcome.place
             raise Refused(outcome.kind, outcome.reason, rule=rule, place=place, hint=outcome.hint)
         return outcome
+
+
+def _audit_log(project: Project, environ: Mapping[str, str], clock: Clock) -> AuditLog:
+    places = AuditPlaces(project, environ)
+    return FileAudit(
+        places.log,
+        key=places.key,
+        checkpoints=places.checkpoints,
+        clock=clock,
+        fsync=project.audit.fsync,
+    )
 
 
 def _project(source: Source, *, root: Path | None) -> Project:

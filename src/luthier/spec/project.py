@@ -146,6 +146,19 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
         return self.trust.integrity is Integrity.trusted
 
 
+class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The audit log: the key as a reference or in a file, where its checkpoints go. None: the default place.
+
+    `fsync`: a record is on the disk before the call goes on. `sink`: files of lines, or the project's store.
+    """
+
+    key: str | None = None
+    key_file: str | None = None
+    checkpoints: str | None = None
+    fsync: bool = False
+    sink: Literal["files", "store"] = "files"
+
+
 class EnvFile:
     """Names and values of the project's env file; the values are kept out of sight."""
 
@@ -173,7 +186,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     allowed_commands: tuple[str, ...] = ALLOWED_COMMANDS
     expose_env: tuple[str, ...] = ()
     env_file: EnvFile | None = None
-    audit_fsync: bool = False
+    audit: AuditSettings = AuditSettings()
     unused: dict[str, Any] = {}  # agents, policies, store, serve, …: plain data
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from luthier.errors import Fault, SpecError
-from luthier.secrets import parse_env
+from luthier.secrets import find, parse_env
 from luthier.spec.load import load
 from luthier.spec.origin import Origin
-from luthier.spec.project import ALLOWED_COMMANDS, EnvFile, Environment, Project
+from luthier.spec.project import ALLOWED_COMMANDS, AuditSettings, EnvFile, Environment, Project
 from luthier.spec.python import document_of
 from luthier.spec.read import in_order
 from luthier.spec.reader import Reader, Sink
@@ -94,21 +94,38 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         if not _ENV_NAME.fullmatch(name):
             message = f"{quoted(name)} is not the name of an environment variable"
             reader.sink.add(message, (*reader.places["expose_env"], index))
-    audit = reader.inner("audit")
-    fsync = audit.flag("fsync") if audit else False
-    if audit:
-        audit.done()
     fields = {
         "environment": cast("Environment", environment),
         "servers": _read_servers(reader),
         "allowed_commands": ALLOWED_COMMANDS if commands is None else commands,
         "expose_env": exposed,
         "env_file": _read_env_file(reader, root),
-        "audit_fsync": fsync,
+        "audit": _read_audit(reader),
         "unused": _read_unused(reader),
     }
     reader.done({"env": "names from a file: `env_file`; names that ensembles may read: `expose_env`"})
     return fields
+
+
+def _read_audit(reader: Reader) -> AuditSettings:
+    audit = reader.inner("audit")
+    if audit is None:
+        return AuditSettings()
+    key, key_file = audit.text("key"), audit.text("key_file")
+    if key is not None and not find(key):
+        message = "the key of the audit log is a reference such as ${env.AUDIT_KEY}, never the key itself"
+        reader.sink.add(message, audit.places["key"], suggestion="a file with the key is named by `key_file`")
+    if key is not None and key_file is not None:
+        audit.sink.add("the key is either in `key` or in `key_file`", audit.places["key_file"], key=True)
+    settings = AuditSettings(
+        key=key,
+        key_file=key_file,
+        checkpoints=audit.text("checkpoints"),
+        fsync=audit.flag("fsync"),
+        sink=cast("Any", audit.choice(("files", "store"), "sink") or "files"),
+    )
+    audit.done()
+    return settings
 
 
 def _read_servers(reader: Reader) -> dict[str, ServerEntry] | None:
