@@ -332,3 +332,53 @@ def test_check_of_a_sound_project_says_ok(cli: Cli, project: Path) -> None:
 
 def test_the_version_is_told(cli: Cli) -> None:
     assert cli("--version").stdout.startswith("luthier ")
+
+
+def test_audit_verify_passes_a_log_that_nobody_touched(cli: Cli, project: Path) -> None:
+    assert cli("audit", "verify").stdout == "0 segments, 0 records, 0 checkpoints: nothing was touched\n"
+    cli("run", "hello")
+    done = cli("audit", "verify")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("1 segments, ")
+    assert done.stderr == ""
+    found = json.loads(cli("audit", "verify", "--json").stdout)
+    assert (found["faults"], found["segments"], found["checked"]) == ([], 1, True)
+    assert found["checkpoints"] >= 2
+
+
+def test_audit_verify_says_where_a_log_was_cut_and_ends_with_1(cli: Cli, project: Path) -> None:
+    cli("run", "hello")
+    (segment,) = (project / ".luthier" / "audit").glob("*.jsonl")
+    segment.write_bytes(b"".join(segment.read_bytes().splitlines(keepends=True)[:-1]))
+    done = cli("audit", "verify")
+    assert done.exit_code == 1
+    assert segment.name in done.stderr
+    assert "it was cut or rewritten" in done.stderr
+    assert json.loads(cli("audit", "verify", "--json").stdout)["faults"]
+
+
+def test_audit_verify_warns_of_a_key_beside_the_log_and_fails_without_one(cli: Cli, project: Path) -> None:
+    text = (project / "luthier.yaml").read_text()
+    (project / "luthier.yaml").write_text(f"{text}\naudit: {{key_file: .luthier/audit.key}}\n")
+    cli("run", "hello")
+    done = cli("audit", "verify")
+    assert done.exit_code == 0
+    assert "who rewrites one can rewrite the other" in done.stderr
+    (project / ".luthier" / "audit.key").unlink()
+    done = cli("audit", "verify")
+    assert done.exit_code == 1
+    assert "the key of the log is not there" in done.stderr
+    assert "nothing was checked" in cli("audit", "tail").stderr
+
+
+def test_audit_export_prints_the_records_as_lines_of_json(cli: Cli, project: Path) -> None:
+    cli("run", "hello")
+    cli("run", "hello")
+    every = [json.loads(line) for line in cli("audit", "export").stdout.splitlines()]
+    assert {record["kind"] for record in every} == {"segment", "verdict", "intent", "outcome"}
+    (first, second) = dict.fromkeys(record["run"] for record in every if record.get("run"))
+    one = [json.loads(line) for line in cli("audit", "export", "--run", first).stdout.splitlines()]
+    assert {record["kind"] for record in one} == {"verdict", "intent", "outcome"}
+    assert first != second
+    assert len(one) < len(every)
+    assert cli("audit", "export", "--since", "2999").stdout == ""
