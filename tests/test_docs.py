@@ -1,4 +1,4 @@
-"""The docs run: every example of the README is written out, checked and executed, in its order."""
+"""The docs run: every example of the README and of the pages is written out, checked and run, in its order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from luthier.spec import ServerEntry
 
@@ -36,30 +38,45 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_the_examples_of_the_readme_work(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text()
+def play(page: Path, folder: Path) -> list[str]:
+    """Write and run the examples of a page in one folder; gives what those that ran printed."""
     ran = []
-    for example in _MARKED.finditer(readme):
+    for example in _MARKED.finditer(page.read_text()):
         name, body = example["file"], example["body"]
         if name is None:
-            ran.append(run(tmp_path, "sh", "-ec", body))
+            ran.append(run(folder, "sh", "-ec", body))
             continue
-        target = tmp_path / name
+        target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(body + "\n")
         if target.suffix == ".py":
-            ran.append(run(tmp_path, "python", name))
+            ran.append(run(folder, "python", name))
+    return ran
+
+
+def test_the_examples_of_the_readme_work(tmp_path: Path) -> None:
+    clocks, python = play(ROOT / "README.md", tmp_path)
     assert run(tmp_path, "luthier", "check") == "ok\n"
-    clocks, python = ran
     assert json.loads(clocks)["there"].endswith("+09:00")
     assert "+09:00" in python
     assert "untrusted" in python
 
 
-def test_every_yaml_and_python_example_is_run() -> None:
-    readme = (ROOT / "README.md").read_text()
-    fences = [kind for kind in _FENCE.findall(readme) if kind in ("yaml", "python")]
-    assert len(fences) == sum(1 for example in _MARKED.finditer(readme) if example["file"])
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_the_examples_of_a_page_work(page: Path, tmp_path: Path) -> None:
+    play(page, tmp_path)
+    if (tmp_path / "luthier.yaml").exists():
+        assert run(tmp_path, "luthier", "check", "luthier.yaml") == "ok\n"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+def test_every_yaml_and_python_example_is_run(page: Path) -> None:
+    text = page.read_text()
+    fences = [kind for kind in _FENCE.findall(text) if kind in ("yaml", "python")]
+    assert len(fences) == sum(1 for example in _MARKED.finditer(text) if example["file"])
 
 
 def test_the_example_project_is_sound() -> None:
