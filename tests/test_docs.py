@@ -1,4 +1,4 @@
-"""The docs run: every example of the README and of the pages is written out, checked and run, in its order."""
+"""The docs run: every example of the README and the pages is written out, checked and run, in its order."""
 
 from __future__ import annotations
 
