@@ -154,12 +154,23 @@ def test_run_tells_the_faults_of_project_and_ensemble_together(cli: Cli, project
     assert "`cod`" in done.stderr
 
 
-def test_policies_that_cannot_be_enforced_stop_everything(cli: Cli, project: Path) -> None:
+def test_what_a_policy_denies_exits_3_and_tells_where_it_is_written(cli: Cli, project: Path) -> None:
     with (project / "luthier.yaml").open("a") as file:
         file.write("policies: {default: deny}\n")
     done = cli("call", "mcp://greeter/greet", "-a", "name=Jo")
+    assert done.exit_code == 3
+    assert "luthier.yaml:" in done.stderr
+    assert "policies.default" in done.stderr
+    assert "then: allow" in done.stderr
+
+
+def test_policies_that_cannot_be_read_stop_everything(cli: Cli, project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("policies: [{when: {tool: greet}, then: perhaps}]\n")
+    done = cli("call", "mcp://greeter/greet", "-a", "name=Jo")
     assert done.exit_code == 2
-    assert "policies" in done.stderr
+    assert "`perhaps`" in done.stderr
+    assert "mcp://*/greet" in done.stderr
 
 
 def test_verbose_logs_what_happens_on_the_way(cli: Cli, project: Path) -> None:

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.context import CallContext
 from luthier.events import Observers
-from luthier.govern import AuditLog, Gateway, MemoryAudit, Outcome, Verdict
+from luthier.govern import AuditLog, Gateway, MemoryAudit, Outcome, Policy, Verdict
+from luthier.spec import Policies
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import ToolCall
 from luthier.uri import ToolUri
 from tests.connect.kit import House
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from luthier.govern import Guard
+    from luthier.govern import Guard, PolicyCall
     from luthier.govern.guard import Up
     from luthier.tools.builtin import LocalTools
     from luthier.wire import MemoryServer
@@ -29,17 +30,21 @@ class Gate(House):
         *servers: MemoryServer,
         audit: AuditLog | None = None,
         local: LocalTools | None = None,
+        policies: Policies | None = None,
+        checks: Iterable[Callable[[PolicyCall], object]] = (),
         guards: Iterable[Guard] = (),
         environment: str = "development",
         **entries: dict[str, Any],
     ) -> None:
         super().__init__(*servers, environment=environment, **entries)
         self.log = MemoryAudit()
+        self.policy = Policy(policies or Policies(), self.registry, checks=checks, clock=self.clock)
         self.gateway = Gateway(
             manager=self.manager,
             registry=self.registry,
             audit=audit or self.log,
             local=local,
+            policy=self.policy,
             guards=guards,
             observers=Observers([self.notebook]),
             clock=self.clock,

@@ -324,7 +324,7 @@ async def test_whatever_the_gate_leans_on_fails_nothing_is_sent(
         "audit": real.log,
     }
     parts[part] = Faulty(parts[part], method, fault)
-    gateway = Gateway(**parts, clock=real.clock)
+    gateway = Gateway(**parts, policy=real.policy, clock=real.clock)
     asking = gateway.call(intended("builtin://play" if part == "local" else "mcp://lute/play"))
     if part == "audit":
         with pytest.raises(AuditError):

@@ -2,10 +2,12 @@
 
 from luthier.govern.audit import AuditLog, FileAudit, MemoryAudit
 from luthier.govern.checkpoints import Checkpoint, CheckpointFile
+from luthier.govern.checks import Decision, PolicyCall
 from luthier.govern.gateway import Gateway
 from luthier.govern.guard import GateCall, Guard, Next
 from luthier.govern.keys import AuditKey
 from luthier.govern.places import AuditPlaces
+from luthier.govern.policy import Policy
 from luthier.govern.reading import (
     FileSegments,
     Segment,
@@ -24,6 +26,7 @@ __all__ = [
     "AuditPlaces",
     "Checkpoint",
     "CheckpointFile",
+    "Decision",
     "FileAudit",
     "FileSegments",
     "GateCall",
@@ -33,6 +36,8 @@ __all__ = [
     "MemoryAudit",
     "Next",
     "Outcome",
+    "Policy",
+    "PolicyCall",
     "Record",
     "Segment",
     "SegmentOpened",

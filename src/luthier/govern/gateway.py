@@ -17,7 +17,10 @@ from luthier.events import CallEnded, CallStarted, Observers
 from luthier.govern.access import Access, is_told
 from luthier.govern.arguments import Arguments
 from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, fold
+from luthier.govern.labels import known_label, labelled, unknown
+from luthier.govern.policy import Policy, answered
 from luthier.govern.recorder import Recorder
+from luthier.spec import Policies
 from luthier.taint import Label, Source
 from luthier.text import near
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
@@ -45,6 +48,7 @@ class Gateway:
         registry: ServerRegistry,
         audit: AuditLog,
         local: LocalTools | None = None,
+        policy: Policy | None = None,
         guards: Iterable[Guard] = (),
         observers: Observers | None = None,
         clock: Clock | None = None,
@@ -55,15 +59,20 @@ class Gateway:
         self._observers = observers or Observers()
         self._clock = clock or SystemClock()
         self._access = Access(registry)
+        self._policy = policy or Policy(Policies(), registry, clock=self._clock)
         self._recorder = Recorder(audit, self._clock)
         self._guarded = fold(
             (
                 self._told,
                 self._recorder.verdict,
+                labelled,
                 self._admitted,
                 self._resolved,
+                self._shown,
                 Arguments(Schemas()).guard,
+                self._policy.guard,
                 *guards,
+                answered,
                 self._recorder.carried,
             ),
             self._carried,
@@ -73,6 +82,7 @@ class Gateway:
         """Take another registry; calls that have begun end under the old one."""
         self._registry = registry
         self._access = Access(registry)
+        self._policy.use(registry)
 
     async def call(self, call: ToolCall) -> Up:
         """Carry one call, or say no to it.
@@ -81,7 +91,9 @@ class Gateway:
         the server or back fails; AuditError when the call cannot be recorded, and then it was not made, or,
         as ResultWithheldError, its result is withheld.
         """
-        label = call.arguments.whole.join(call.context.control)
+        label = known_label(call)
+        if label is None:
+            return await self._guarded(unknown(call))
         return await self._guarded(GateCall(self._timed(call), label, Ledger()))
 
     async def tool(self, uri: ToolUri, context: CallContext) -> Tool:
@@ -92,7 +104,10 @@ class Gateway:
         """
         denial = self._access.denial(uri, context.principals)
         if denial is None:
-            return await self._find(uri, context)
+            tool = await self._find(uri, context)
+            denial = self._policy.denial(tool, context.principals)
+            if denial is None:
+                return tool
         self._recorder.lookup_refused(uri, context, denial.rule, denial.place, denial.kind)
         if is_told(context.principals):
             raise _refused(denial)
@@ -195,6 +210,12 @@ class Gateway:
         call.ledger.rule, call.ledger.place, call.ledger.kind = denial.rule, denial.place, denial.kind
         raise await self._absent(uri, context)
 
+    def _shown(self, call: GateCall, inner: Next) -> Awaitable[Up]:
+        """Keep from these callers what policies deny to them whatever the arguments."""
+        tool = call.tool
+        denial = self._policy.denial(tool, call.call.context.principals) if tool is not None else None
+        return inner(call) if denial is None else self._denied(call, denial)
+
     def _resolved(self, call: GateCall, inner: Next) -> Awaitable[Up]:
         """Look the tool up, connecting to its server if need be."""
         wanted = call.call
@@ -261,7 +282,12 @@ class Gateway:
 
     def _visible(self, manifest: Manifest, context: CallContext) -> tuple[Tool, ...]:
         principals = context.principals
-        return tuple(tool for tool in manifest.tools if self._access.denial(tool.uri, principals) is None)
+        return tuple(
+            tool
+            for tool in manifest.tools
+            if self._access.denial(tool.uri, principals) is None
+            and self._policy.denial(tool, principals) is None
+        )
 
 
 def _label_of_result(trust: Label, call: GateCall) -> Label:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
+from luthier.govern.checks import Decision
 from luthier.taint import Label
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
 
@@ -19,9 +20,11 @@ class Ledger(msgspec.Struct, gc=False):
 
     digest: str = ""  # SHA-256 of the arguments as they will be sent
     allowed: bool = False  # the verdict has been written
+    unlabelled: bool = False  # a label of the call was not known
     rule: str = ""  # by which the call was refused, where its caller is only told that nothing is there
     place: str = ""
     kind: str = "denied"
+    ask: Decision | None = None  # what the call needs an approval for
 
 
 class GateCall(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from luthier.connect import ConnectionManager, FileLearned, ServerRegistry, Serv
 from luthier.context import OPERATOR, CallContext
 from luthier.errors import Refused, SpecError
 from luthier.events import Observer, Observers
-from luthier.govern import AuditLog, AuditPlaces, FileAudit, Gateway
+from luthier.govern import AuditLog, AuditPlaces, FileAudit, Gateway, Policy
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.toolset import ToolSet
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
     from types import TracebackType
 
+    from luthier.govern import PolicyCall
     from luthier.spec import ServerEntry
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
@@ -47,7 +48,8 @@ class Runtime:
     everything is stopped at the end, whatever happened.
 
     `handlers` answer what servers ask back: sampling, elicitation, roots. `show` gets the address at which a
-    person is to log in; without it nobody is asked, and the error says what to run.
+    person is to log in; without it nobody is asked, and the error says what to run. `policies` are functions
+    that say "allow", "ask", "deny" or None of each call, besides those of the project.
     """
 
     def __init__(  # noqa: PLR0913  (all that a user may replace, each with a default)
@@ -63,6 +65,7 @@ class Runtime:
         environ: Mapping[str, str] | None = None,
         handlers: Handlers | None = None,
         show: Callable[[str], Awaitable[None]] | None = None,
+        policies: Iterable[Callable[[PolicyCall], object]] = (),
     ) -> None:
         self.project = project
         self.memory = Memory()
@@ -93,6 +96,7 @@ class Runtime:
             manager=self._manager,
             local=LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)]),
             audit=self._audit,
+            policy=Policy(project.policies, registry, checks=policies, clock=self._clock),
             observers=self._observers,
             clock=self._clock,
         )

@@ -21,6 +21,7 @@ from luthier.spec.inputs import bind_inputs, check_inputs, read_input_text
 from luthier.spec.load import load
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.paths import check_paths, ensemble_files
+from luthier.spec.policy import LabelTest, Policies, PolicyRule
 from luthier.spec.project import Auth, Breaker, EnvFile, Project, Sandbox, ServerEntry, Tls, ToolFilter
 from luthier.spec.read import load_ensemble, read_ensemble
 from luthier.spec.read_project import find_project, load_project, read_project
@@ -39,8 +40,11 @@ __all__ = [
     "FlowItem",
     "FlowStep",
     "Input",
+    "LabelTest",
     "Origin",
     "ParallelFlow",
+    "Policies",
+    "PolicyRule",
     "Project",
     "Retry",
     "Sandbox",

@@ -12,6 +12,7 @@ import msgspec
 
 from luthier.errors import Fault
 from luthier.spec.origin import NOWHERE, Origin
+from luthier.spec.policy import Policies
 from luthier.taint import UNTRUSTED, Integrity, Label
 
 if TYPE_CHECKING:
@@ -187,7 +188,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     expose_env: tuple[str, ...] = ()
     env_file: EnvFile | None = None
     audit: AuditSettings = AuditSettings()
-    unused: dict[str, Any] = {}  # agents, policies, store, serve, …: plain data
+    policies: Policies = Policies()
+    unused: dict[str, Any] = {}  # agents, store, serve, …: plain data
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE
 

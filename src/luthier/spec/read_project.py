@@ -10,6 +10,7 @@ from luthier.errors import Fault, SpecError
 from luthier.secrets import find, parse_env
 from luthier.spec.load import load
 from luthier.spec.origin import Origin
+from luthier.spec.policy import read_policies
 from luthier.spec.project import ALLOWED_COMMANDS, AuditSettings, EnvFile, Environment, Project
 from luthier.spec.python import document_of
 from luthier.spec.read import in_order
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 FILES = ("luthier.yaml", "luthier.yml")
 UNUSED = (
     "agents",
-    "policies",
     "store",
     "serve",
     "providers",
@@ -101,6 +101,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "expose_env": exposed,
         "env_file": _read_env_file(reader, root),
         "audit": _read_audit(reader),
+        "policies": read_policies(reader),
         "unused": _read_unused(reader),
     }
     reader.done({"env": "names from a file: `env_file`; names that ensembles may read: `expose_env`"})
@@ -165,13 +166,6 @@ def _read_env_file(reader: Reader, root: Path) -> EnvFile | None:
     return None
 
 
-def _forbids(policies: Any) -> bool:
-    """Whether policies say anything but that everything is allowed."""
-    if not isinstance(policies, dict):
-        return bool(policies != [])
-    return bool(policies.get("rules")) or policies.get("default", "allow") != "allow"
-
-
 def _read_unused(reader: Reader) -> dict[str, Any]:
     """Keys of later versions, kept as they are, and said to be without effect."""
     unused = {}
@@ -180,10 +174,7 @@ def _read_unused(reader: Reader) -> dict[str, Any]:
         if found is None:
             continue
         unused[name] = found.value
-        if name == "policies" and _forbids(found.value):
-            # What was written to keep calls from being made must not be passed over in silence.
-            reader.sink.add("this version cannot enforce policies yet", found.path, key=True)
-        elif name not in ("name", "version", "description"):
+        if name not in ("name", "version", "description"):
             message = f"this version does not use {quoted(str(found.path[-1]))} yet"
             reader.sink.add(message, found.path, key=True, warning=True)
     return unused
