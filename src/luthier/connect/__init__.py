@@ -6,6 +6,7 @@ from luthier.connect.manager import ConnectionManager
 from luthier.connect.registry import ServerRegistry
 from luthier.connect.report import ServerReport
 from luthier.connect.state import MemoryState, StateStore
+from luthier.connect.stores import MemoryServers, Servers, ServerStore, YamlServers
 
 __all__ = [
     "ConnectionManager",
@@ -13,9 +14,13 @@ __all__ = [
     "Learned",
     "Lesson",
     "MemoryLearned",
+    "MemoryServers",
     "MemoryState",
     "ServerRegistry",
     "ServerReport",
+    "ServerStore",
+    "Servers",
     "StateStore",
+    "YamlServers",
     "register_default_mcp_servers",
 ]

@@ -26,6 +26,7 @@ from luthier.spec.project import Auth, Breaker, EnvFile, Project, Sandbox, Serve
 from luthier.spec.read import load_ensemble, read_ensemble
 from luthier.spec.read_project import find_project, load_project, read_project
 from luthier.spec.scripts import entry_names, entry_point, find_script
+from luthier.spec.write_servers import read_entry, server_mapping, written
 
 __all__ = [
     "NOWHERE",
@@ -68,6 +69,9 @@ __all__ = [
     "load_ensemble",
     "load_project",
     "read_ensemble",
+    "read_entry",
     "read_input_text",
     "read_project",
+    "server_mapping",
+    "written",
 ]

@@ -84,6 +84,16 @@ class Document:
         self._text = text
         self._root = root or Node(0, 0)
 
+    @property
+    def text(self) -> str:
+        """What was read; empty for what was made in Python."""
+        return self._text.text if self._text is not None else ""
+
+    def node(self, path: KeyPath) -> Node | None:
+        """Where a value stands in the text; None where it does not."""
+        node, complete = self._node(path)
+        return node if complete and self._text is not None else None
+
     def mark(self, path: KeyPath, *, key: bool = False) -> tuple[int, int]:
         """Line and column of a value, or of its key; of the nearest thing around it where it is not there."""
         if self._text is None:

@@ -92,7 +92,7 @@ def _tools(reader: Reader, _: Draft) -> Config | None:
     config = {
         "timeout": reader.seconds("timeout"),
         "cache_discovery": reader.flag("cache_discovery"),
-        "cache_ttl": reader.seconds("cache_ttl", "cacheTTL", unit=1, zero=True),
+        "cache_ttl": reader.seconds("cache_ttl", "cacheTTL", per=1, zero=True),
     }
     reader.done(_TOOLS_HINTS)
     if server is None or tool is None:

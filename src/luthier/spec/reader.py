@@ -154,9 +154,9 @@ class Reader:
             return None
         return value
 
-    def seconds(self, *names: str, unit: float = 0.001, zero: bool = False) -> float | None:
-        """A time in seconds; the file counts in `unit`, milliseconds unless it is told."""
-        word = "a number of milliseconds" if unit < 1 else "a number of seconds"
+    def seconds(self, *names: str, per: int = 1000, zero: bool = False) -> float | None:
+        """A time in seconds; the file counts in parts of which there are `per` to a second."""
+        word = "a number of milliseconds" if per > 1 else "a number of seconds"
         found = self.take(*names)
         if found is None:
             return None
@@ -167,7 +167,7 @@ class Reader:
             bound = "0 or more" if zero else "more than 0"
             self.sink.add(f"{quoted(_last(found.path))} must be {bound}, not {found.value}", found.path)
             return None
-        return float(found.value * unit)
+        return found.value / per  # not multiplied by 0.001: 1100 is 1.1 and not a hair more
 
     def choice(self, options: Mapping[str, str] | Iterable[str], *names: str) -> str | None:
         """One of some words; a mapping leads from each spelling to what it means."""

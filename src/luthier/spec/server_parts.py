@@ -91,6 +91,7 @@ def read_breaker(reader: Reader) -> Breaker | None:
     if inner is None:
         return None
     fields = {
+        "enabled": inner.flag("enabled", default=True),
         "failures": inner.whole("failures", low=1),
         "cooldown": inner.seconds("cooldown_ms"),
         "successes": inner.whole("successes", low=1),

@@ -21,6 +21,9 @@ from luthier.uri import SERVER_ID
 from luthier.web import form_fault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from luthier.errors import Fault
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Found, Sink
 
@@ -53,11 +56,23 @@ def read_servers(sink: Sink, found: Found) -> dict[str, ServerEntry] | None:
         sink.wrong("a mapping or a list of servers", *found)
         return None
     entries: dict[str, ServerEntry] = {}
+    for _, entry, _ in each_server(sink, found):
+        if entry is not None and entry.id:
+            entries.setdefault(entry.id, entry)
+    return entries
+
+
+def each_server(sink: Sink, found: Found) -> Iterator[tuple[KeyPath, ServerEntry | None, list[Fault]]]:
+    """Where each server stands, its entry as far as it could be read, and the faults and warnings in it.
+
+    The id of an entry that has none is empty. None: what stands there is no entry at all and has no id.
+    """
     seen: set[str] = set()
     for path, key, value in _entries(found):
+        before = len(sink.faults)
         reader = Reader.of(sink, path, value, f"the server {quoted(key)}" if key else "a server")
         if reader is None:
-            entries |= {key: ServerEntry(id=key)} if key else {}
+            yield path, ServerEntry(id=key) if key else None, sink.faults[before:]
             continue
         reader = _lifted(reader)
         id_ = _read_id(reader, key)
@@ -66,8 +81,7 @@ def read_servers(sink: Sink, found: Found) -> dict[str, ServerEntry] | None:
             sink.add(f"there are two servers named {quoted(str(id_))}", path)
         elif id_:
             seen.add(id_)
-            entries[id_] = entry
-    return entries
+        yield path, entry, sink.faults[before:]
 
 
 def _entries(found: Found) -> list[tuple[KeyPath, str, Any]]:
