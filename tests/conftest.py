@@ -7,9 +7,23 @@ import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+# A machine that others use too is no fault of a property. The second profile is for `scripts/mutants`, which runs
+# the same few tests in one process over and over.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "mutants",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
+)
+settings.load_profile("shared")
 
 pytest.register_assert_rewrite("tests.faults.bench", "tests.faults.rows")
 
