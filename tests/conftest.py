@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# A machine that others use too is no fault of a property. The second profile is for `scripts/mutants`, which runs
-# the same few tests in one process over and over.
+# A machine that others use too is no fault of a property. The second profile is for `scripts/mutants`, which
+# runs the same few tests in one process over and over.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
     "mutants",
