@@ -91,7 +91,7 @@ _PROCESS: dict[str, st.SearchStrategy[Any]] = {
 }
 _URL: dict[str, st.SearchStrategy[Any]] = {
     "transport": st.sampled_from(["http", "sse", "rest", "auto"]),
-    "url": st.sampled_from(["https://x.example/mcp", "http://[::1]:8080/?a=b#c", "${env.URL}"]),
+    "url": st.sampled_from(["https://x.example/mcp", "http://[::1]:8080/?a=b", "${env.URL}"]),
     "headers": MAPS,
     "auth": AUTHS,
     "secret": maybe(TEXTS),
