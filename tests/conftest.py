@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from luthier.redaction import known
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -55,3 +57,9 @@ def _state_home() -> Iterator[None]:
         os.environ.pop("XDG_STATE_HOME")
         if before is not None:
             os.environ["XDG_STATE_HOME"] = before
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests() -> None:
+    """One process runs them all, and what one calls a secret may be a plain word to the next."""
+    known.forget()

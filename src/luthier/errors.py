@@ -3,6 +3,8 @@
 A tool's own error (`is_error`) is a result and a refusal is a decision; neither is raised inside the house.
 They become exceptions (`MCPToolError`, `Refused`) only at the faces that Python users hold.
 
+No error is born with a secret in it that this process knows: what errors say is redacted when they are made.
+
     LuthierError
     ├── SpecError              a file has faults; all of them at once
     ├── InputError             run inputs are missing or mistyped; all of them at once
@@ -38,6 +40,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from luthier.redaction import redact, redact_value
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -48,9 +52,9 @@ class LuthierError(Exception):
     kind: ClassVar[str] = "code"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = redact(message)
+        self.hint = redact(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}" if self.hint else self.message
@@ -207,7 +211,7 @@ class Refused(LuthierError):
     def __init__(self, kind: str, reason: str, *, rule: str = "", place: str = "", hint: str = "") -> None:
         super().__init__(reason, hint=hint)
         self.refusal_kind = kind
-        self.reason = reason
+        self.reason = self.message
         self.rule = rule
         self.place = place
 
@@ -232,7 +236,7 @@ class StepError(LuthierError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.step_kind = kind
-        self._facts = dict(facts or {})
+        self._facts: dict[str, Any] = redact_value(dict(facts or {}))
 
     def facts(self) -> dict[str, Any]:
         return dict(self._facts)
@@ -283,7 +287,7 @@ class ConnectError(WireError):
     ) -> None:
         super().__init__(message, server=server, phase=phase, hint=hint)
         self.exit_status = exit_status
-        self.stderr_tail = stderr_tail
+        self.stderr_tail = redact(stderr_tail)
         self.http = http  # the answer that refused the session; its status 401 asks for a login
         self.retryable = retryable  # False: a fault of configuration, which no second try heals
 
@@ -344,7 +348,7 @@ class ConnectionLostError(WireError):
     ) -> None:
         super().__init__(message, server=server, tool=tool, phase=phase, sent=sent, hint=hint)
         self.exit_status = exit_status
-        self.stderr_tail = stderr_tail
+        self.stderr_tail = redact(stderr_tail)
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"exit_status": self.exit_status, "stderr_tail": self.stderr_tail}
@@ -369,7 +373,7 @@ class ProtocolError(WireError):
     ) -> None:
         super().__init__(message, server=server, tool=tool, phase=phase, sent=sent, hint=hint)
         self.code = code
-        self.data = data
+        self.data = redact_value(data)
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"code": self.code}
@@ -384,6 +388,10 @@ class HttpAnswer:
     www_authenticate: str = ""
     request_id: str = ""  # what the server calls this request in its own logs
     excerpt: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("www_authenticate", "request_id", "excerpt"):
+            object.__setattr__(self, name, redact(getattr(self, name)))
 
 
 class HttpError(WireError):

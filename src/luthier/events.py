@@ -1,22 +1,23 @@
 """What is told while things happen: a closed union of frozen events, and the port of those who listen.
 
-Events are for progress, logs and metrics. They are lossy and carry no values; the run record and the audit
-log are kept elsewhere. An observer may fail; what it watches never does because of it.
+Events are for progress, logs and metrics. They are lossy and carry no values, and what they say is redacted;
+the run record and the audit log are kept elsewhere. An observer may fail; what it watches never does because
+of it.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from luthier.redaction import logger, redact
 from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_log = logging.getLogger("luthier.events")
+_log = logger("luthier.events")
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +148,17 @@ Event = (
 )
 
 
+def _redacted(event: Event) -> Event:
+    """The event with what others said in it redacted; most say nothing."""
+    match event:
+        case ServerFailed(message=said) | ServerNoise(message=said) | CallProgressed(message=said) if said:
+            return msgspec.structs.replace(event, message=redact(said))
+        case ServerStopped(reason=said) | StepDone(reason=said) | RunDone(reason=said) if said:
+            return msgspec.structs.replace(event, reason=redact(said))
+        case _:
+            return event
+
+
 class Observer(Protocol):
     """Somebody who is told. Called on the loop: must not block."""
 
@@ -161,6 +173,7 @@ class Observers:
         self._observers = tuple(observers)
 
     def notify(self, event: Event) -> None:
+        event = _redacted(event)
         for observer in self._observers:
             try:
                 observer.notify(event)

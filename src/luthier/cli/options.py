@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec
 import typer
 
 from luthier.errors import LuthierError
+from luthier.redaction import RedactingFormatter, logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,9 @@ def start_logging(context: typer.Context) -> tuple[Observer, ...]:
     if not chosen.verbose:
         return ()
     level = logging.INFO if chosen.verbose == 1 else logging.DEBUG
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
     return (LogObserver(),)
 
 
@@ -74,7 +77,7 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
             show_error(error)
         except (OSError, RecursionError, UnicodeError) as error:
             # What the machine or the words given to us do not allow; -vv tells where.
-            logging.getLogger("luthier").debug("the command failed", exc_info=True)
+            logger("luthier").debug("the command failed", exc_info=True)
             show_error(LuthierError(f"{type(error).__name__}: {error}"))
             status = FAILED
         raise typer.Exit(status)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from luthier import errors
+from luthier.redaction import redact, redact_value
 from luthier.text import escape, one_line
 
 if TYPE_CHECKING:
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 
 
 def echo(text: str, stream: TextIO | None = None) -> None:
-    """Print to stdout (or the stream), with `?` for what its encoding lacks.
+    """Print to stdout, or redacted to the stream, with `?` for what its encoding lacks.
 
     A reader that went away ends the printing, not the program. Raises OutputError when stdout takes no more;
     where stderr is closed there is nobody to tell.
     """
     target = stream or sys.stdout
+    if target is not sys.stdout:  # stdout is for results, which are never altered
+        text = redact(text)
     if target is None:  # closed by whoever started us
         if stream is None and sys.stdout is None:
             raise OutputError("the result cannot be written: stdout is closed")
@@ -68,7 +71,8 @@ def error_document(error: errors.LuthierError) -> dict[str, Any]:
     }
     if isinstance(error, errors.FaultsError):
         document["faults"] = [msgspec.to_builtins(fault) for fault in error.faults]
-    return {"error": document}
+    shown: dict[str, Any] = redact_value({"error": document})
+    return shown
 
 
 def show_error(error: errors.LuthierError) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 from typing import TYPE_CHECKING, Any
 
 from luthier.clock import Deadline, sleep
 from luthier.connect import lifecycle
 from luthier.errors import ConnectError, HttpError, LoginNeededError, WireError
 from luthier.events import ServerFailed, ServerReady, ServerStarting, ServerStopped
+from luthier.redaction import logger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Opener = Callable[[int, Leave], Awaitable[Session]]
 
-_log = logging.getLogger("luthier.connect")
+_log = logger("luthier.connect")
 _UNAUTHORIZED = 401
 
 

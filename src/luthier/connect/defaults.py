@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from luthier.errors import NotFoundError
+from luthier.redaction import logger
 from luthier.spec import ServerEntry
 from luthier.text import near
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping
 
-_log = logging.getLogger("luthier.connect")
+_log = logger("luthier.connect")
 
 BRAVE_API_KEY = "BRAVE_API_KEY"
 

@@ -6,12 +6,12 @@ Nobody has to wait for this: a call that needs the server tries at once, healer 
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING
 
 from luthier.clock import sleep
 from luthier.connect.connection import login_needed, retry_after, retryable
 from luthier.errors import WireError
+from luthier.redaction import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from luthier.clock import Clock
     from luthier.connect.connection import Connection
 
-_log = logging.getLogger("luthier.connect")
+_log = logger("luthier.connect")
 
 FIRST_WAIT = 30.0
 LONGEST_WAIT = 600.0

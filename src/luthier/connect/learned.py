@@ -8,7 +8,6 @@ begun afresh.
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import tempfile
 from contextlib import contextmanager
@@ -17,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from luthier.redaction import logger
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_log = logging.getLogger("luthier.connect")
+_log = logger("luthier.connect")
 _SERVERS = "servers"
 
 

@@ -8,7 +8,6 @@ is carried. An outcome that cannot be written is withheld: for whoever called, t
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from luthier.errors import (
 )
 from luthier.govern.digests import arguments_digest, names_of, reply_digest, tag_of
 from luthier.govern.records import Intent, Outcome, Record, Verdict
+from luthier.redaction import logger
 from luthier.tools import Refusal, ToolResult
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from luthier.govern.guard import GateCall, Next, Up
     from luthier.uri import ToolUri
 
-_log = logging.getLogger("luthier.govern")
+_log = logger("luthier.govern")
 
 
 class Recorder:

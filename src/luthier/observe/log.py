@@ -6,7 +6,7 @@ import logging
 
 import msgspec
 
-from luthier import events
+from luthier import events, redaction
 from luthier.text import escape
 
 _LEVELS: dict[type, int] = {
@@ -22,7 +22,7 @@ class LogObserver:
     """Logs events as `Name key=value …`: trouble as warning, runs and steps as info, the rest as debug."""
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
-        self._logger = logger or logging.getLogger("luthier")
+        self._logger = logger or redaction.logger("luthier")
 
     def notify(self, event: events.Event) -> None:
         level = _LEVELS.get(type(event), logging.DEBUG)

@@ -12,7 +12,6 @@ context of the call and is not in the schema. Functions that are not async run i
 from __future__ import annotations
 
 import inspect
-import logging
 from functools import partial, update_wrapper
 from typing import (
     TYPE_CHECKING,
@@ -32,6 +31,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from luthier.context import CallContext
 from luthier.errors import ToolDefinitionError
+from luthier.redaction import logger
 from luthier.taint import UNTRUSTED, Label
 from luthier.text import one_line
 from luthier.tools.hints import readable
@@ -52,7 +52,7 @@ R = TypeVar("R")
 
 DEFAULT_TIMEOUT = 30.0
 
-_log = logging.getLogger("luthier.tools")
+_log = logger("luthier.tools")
 _values = TypeAdapter[Any](Any)
 
 

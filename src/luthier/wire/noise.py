@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
+from luthier.redaction import logger
 from luthier.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_log = logging.getLogger("luthier.wire")
+_log = logger("luthier.wire")
 
 _TOLD = 50  # in full, for each connection; after that one in each _THEN
 _THEN = 1000

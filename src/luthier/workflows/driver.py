@@ -8,7 +8,6 @@ does not show.
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -16,6 +15,7 @@ import msgspec
 from luthier.errors import LuthierError, StepError
 from luthier.events import Event, RunBegan, RunDone, StepBegan, StepDone
 from luthier.expr import Scope
+from luthier.redaction import logger
 from luthier.taint import TRUSTED, Confidentiality, Label, Labelled
 from luthier.text import one_line
 from luthier.tools import delivered
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from luthier.workflows.plan import Plan
     from luthier.workflows.services import Services
 
-_log = logging.getLogger("luthier.workflows")
+_log = logger("luthier.workflows")
 
 
 class Driver:

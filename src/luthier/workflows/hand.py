@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING
 
 from luthier.errors import LuthierError
+from luthier.redaction import logger
 from luthier.spec import ToolsConfig
 from luthier.workflows.operations import perform
 from luthier.workflows.record import Failure
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HEAD_START = 0.1
 """Seconds after its timeout that a call is left to end by itself: only the wire knows whether it was sent."""
 
-_log = logging.getLogger("luthier.workflows")
+_log = logger("luthier.workflows")
 _left: set[asyncio.Task[None]] = set()  # tasks that did not let go, kept until they do
 
 

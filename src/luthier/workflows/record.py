@@ -2,7 +2,7 @@
 
 It holds values with their labels, which the events (lossy) and the audit log (no values) do not. In a file
 each entry is one line of JSON. A value labelled secret is not kept: null stands in its place, and `withheld`
-names the place.
+names the place; a secret that this process knows is blotted out of any other value.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import msgspec
 
 from luthier.errors import RecordError
+from luthier.redaction import known
 from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_pointer
 from luthier.tools import Envelope
 
@@ -270,6 +271,8 @@ def _plain(value: Any, secret: Iterable[str] = ()) -> tuple[Any, list[str]]:
                 return members(_spread(value), pointer)
             case dict():
                 return members(value, pointer)
+            case str():
+                return known.blot_known(value)
             case list() | tuple():
                 return [plain(item, f"{pointer}/{index}") for index, item in enumerate(value)]
             case _:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from luthier.errors import ConnectError, LoginNeededError
+from luthier.redaction import logger
 from luthier.wire.auth.account import Account, forget
 from luthier.wire.auth.bearer import bearer
 from luthier.wire.auth.challenge import Challenge, read_challenge, union
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from luthier.wire.auth.tokens import Grant, Tokens, TokenStore
     from luthier.wire.http.authorizer import OutgoingHttp
 
-_log = logging.getLogger("luthier.wire.auth")
+_log = logger("luthier.wire.auth")
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 _DEAD = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})

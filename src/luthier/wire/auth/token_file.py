@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.clock import Clock, Deadline, SystemClock, sleep
+from luthier.redaction import logger
 from luthier.secrets import Secret
 from luthier.wire.auth.pool import Pool
 from luthier.wire.auth.tokens import Grant
@@ -19,7 +19,7 @@ from luthier.wire.auth.tokens import Grant
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-_log = logging.getLogger("luthier.wire.auth")
+_log = logger("luthier.wire.auth")
 
 _VERSION = 1
 _POLL = 0.05  # seconds between tries for a lock that another process holds

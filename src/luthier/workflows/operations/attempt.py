@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from luthier.errors import ExpressionError, LuthierError, Refused, StepError, kind_of
+from luthier.redaction import redact
 from luthier.workflows.operations.texts import a_kind
 from luthier.workflows.record import Failure
 from luthier.workflows.retries import Outcome
@@ -88,7 +89,7 @@ class Attempt:
 def failure_of(error: BaseException) -> Failure:
     """An exception as a step's error: its kind, its message, its facts, and its hint among them."""
     if not isinstance(error, LuthierError):
-        return Failure(kind=kind_of(error), message=f"{type(error).__name__}: {error}")
+        return Failure(kind=kind_of(error), message=redact(f"{type(error).__name__}: {error}"))
     facts = error.facts()
     if isinstance(error, Refused):
         return Failure(kind=error.refusal_kind, message=error.reason, facts=facts, note=note_of(error))

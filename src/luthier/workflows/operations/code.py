@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from luthier.errors import StepError
+from luthier.redaction import logger
 from luthier.taint import Labelled
 from luthier.workflows.operations.jsonlike import copied, own_copy
 from luthier.workflows.operations.scripts import Scripts
@@ -17,6 +17,7 @@ from luthier.workflows.operations.threads import in_thread
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
+    import logging
     from collections.abc import Awaitable, Mapping
     from pathlib import Path
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 ABANDONED = "Its thread cannot be stopped and was left behind; what it still does is ignored."
 
 _scripts = Scripts()
-_log = logging.getLogger("luthier.scripts")
+_log = logger("luthier.scripts")
 
 
 class ScriptContext:
