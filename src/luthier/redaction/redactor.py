@@ -24,7 +24,7 @@ SHORTEST, SHORT = 4, 8
 MOST = 1000
 """Values that are known at a time; beyond it the oldest is forgotten."""
 
-_WORDS_OF_A_SWITCH = frozenset({"true", "false", "none", "null", "auto", "development", "production"})
+WORDS_OF_A_SWITCH = frozenset({"true", "false", "none", "null", "auto", "development", "production"})
 
 
 _GRAM, _STRIDE = 4, SHORT - 4 + 1
@@ -44,7 +44,7 @@ class Redactor:
     def add(self, text: str) -> None:
         """From now on this text is blotted out."""
         text = text.strip()
-        if len(text) < SHORTEST or text.lower() in _WORDS_OF_A_SWITCH:
+        if len(text) < SHORTEST or text.lower() in WORDS_OF_A_SWITCH:
             return
         with self._lock:
             if text not in self._known:
@@ -68,12 +68,15 @@ class Redactor:
         pieces, short = self._made or self._make()
         if short is not None:
             text = short.sub(BLOT, text)
-        found = list(_found(squeezed(text), pieces)) if pieces else []
-        return _blotted(text, found) if found else text
+        if pieces:
+            text = _blotted(text, pieces, escapes=False)
+            if "\\" in text:
+                text = _blotted(text, pieces, escapes=True)
+        return text
 
     def _make(self) -> tuple[_Pieces, re.Pattern[str] | None]:
         with self._lock:
-            long = [text for text in self._known if len(squeezed(text)) >= SHORT]
+            long = [text for text in self._known if len(squeezed(text, escapes=True)) >= SHORT]
             short = sorted(self._known.keys() - set(long), key=len, reverse=True)
             alone = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, short))})(?!\w)") if short else None
             self._made = _pieces(long), alone
@@ -118,9 +121,12 @@ def _found(text: str, pieces: _Pieces) -> Iterator[tuple[int, int]]:
                 yield at - start, at - start + len(spelling)
 
 
-def _blotted(text: str, found: list[tuple[int, int]]) -> str:
-    """The text with these spans, which count the characters of the squeezed text, replaced."""
-    place = places(text)
+def _blotted(text: str, pieces: _Pieces, *, escapes: bool) -> str:
+    """The text with every spelling that is found in it, squeezed so or so, replaced."""
+    found = list(_found(squeezed(text, escapes=escapes), pieces))
+    if not found:
+        return text
+    place = places(text, escapes=escapes)
     parts: list[str] = []
     shown = 0
     for first, last in sorted((place[start], place[end - 1] + 1) for start, end in found):

@@ -20,22 +20,23 @@ _STANDARD, _URL_SAFE = "+/", "-_"
 
 def spellings(text: str) -> frozenset[str]:
     """All spellings of the text, squeezed."""
-    return frozenset(squeezed(one) for one in _spelled(text))
+    return frozenset(squeezed(one, escapes=escapes) for one in _spelled(text) for escapes in (False, True))
 
 
-def squeezed(text: str) -> str:
-    """The text without what may stand in a secret that was wrapped: blanks, and escaped line breaks."""
+def squeezed(text: str, *, escapes: bool) -> str:
+    """The text without what may stand in a secret that was wrapped: blanks, and escaped line breaks too."""
     text = "".join(text.split())
-    return _ESCAPED_GAP.sub("", text) if "\\" in text else text
+    return _ESCAPED_GAP.sub("", text) if escapes else text
 
 
-def places(text: str) -> list[int]:
+def places(text: str, *, escapes: bool) -> list[int]:
     """Where each character of the squeezed text stands in the text."""
     solid = [place for place, character in enumerate(text) if not character.isspace()]
-    joined = "".join(text.split())
+    if not escapes:
+        return solid
     kept: list[int] = []
     at = 0
-    for gap in _ESCAPED_GAP.finditer(joined):
+    for gap in _ESCAPED_GAP.finditer("".join(text.split())):
         kept += solid[at : gap.start()]
         at = gap.end()
     return kept + solid[at:]
