@@ -106,7 +106,9 @@ def test_no_history_lets_two_calls_to_a_tool_that_is_not_well(
             if isinstance(answer, Rejected):
                 assert before.phase != "closed"
                 assert (answer.seconds is None) == (before.phase == "probing")
-                assert answer.seconds is None or 0 < answer.seconds <= 30.0
+                assert (
+                    answer.seconds is None or 0 < answer.seconds <= 30.000_001
+                )  # as sums of times are rounded
                 continue
             assert answer.probe == (before.phase == "open")
             flying.append(answer)
