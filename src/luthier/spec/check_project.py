@@ -49,7 +49,7 @@ def _check_approval(entry: ServerEntry) -> Iterator[Fault]:
 
 
 def _check_references(entry: ServerEntry, names: Mapping[str, str]) -> Iterator[Fault]:
-    for keys, text in _texts(entry):
+    for keys, text in texts_of(entry):
         for reference in find(text):
             if reference.value(names) is None:
                 message, suggestion, warning = _unresolved(entry, reference, keys)
@@ -99,7 +99,7 @@ def _check_urls(entry: ServerEntry, environment: str) -> Iterator[Fault]:
         yield entry.origin.fault(message, *written, suggestion=as_suggestion(fault.hint))
 
 
-def _texts(entry: ServerEntry) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def texts_of(entry: ServerEntry) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Every text that is expanded, with the way to it as it is written."""
     for field in _FIELDS:
         match getattr(entry, field):

@@ -13,6 +13,8 @@ from luthier.errors import Fault
 from luthier.text import escape
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from luthier.errors import ExpressionError
     from luthier.spec.origin import KeyPath
 
@@ -153,6 +155,19 @@ class Document:
         except (KeyError, IndexError, TypeError):
             return False
         return True
+
+    def rearranged(self, data: Any, places: Mapping[KeyPath, KeyPath]) -> Document:
+        """Other data made of what is written here; `places` leads from its paths, outer first, to ours."""
+        root = Node(self._root.start, self._root.end)
+        for path, at in places.items():
+            found, _ = self._node(at)
+            node = root
+            for step in path[:-1]:
+                node = node.items.get(step, node)
+            copy = found.moved(found.key_start)
+            copy.items = dict(found.items)
+            node.items[path[-1]] = copy
+        return Document(self.file, data, self._text, root)
 
     def _node(self, path: KeyPath) -> tuple[Node, bool]:
         node = self._root

@@ -16,26 +16,27 @@ def load(source: Path | str, *, file: str | None = None) -> Document:
     """Read a file (a Path) or a text (a str). `file` is what faults call it. Raises SpecError."""
     if isinstance(source, Path):
         file = str(source) if file is None else file
-        return Composer(file, _decoded(_bytes(source, file), file)).document()
+        return Composer(file, read_text(source, file)).document()
     file = file or ""
     if len(source) > MAX_BYTES:
-        raise SpecError([_too_large(file)])
+        raise SpecError([_too_large(file, MAX_BYTES)])
     return Composer(file, source.removeprefix("\ufeff")).document()
 
 
-def _bytes(path: Path, file: str) -> bytes:
+def read_text(path: Path, file: str, limit: int = MAX_BYTES) -> str:
+    """The text of a file that people write. Raises SpecError where it is none, or too large."""
     try:
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            data = stream.read(limit + 1)
     except OSError as error:
         raise SpecError([Fault(f"the file cannot be read: {error.strerror}", file)]) from error
-    if len(data) > MAX_BYTES:
-        raise SpecError([_too_large(file)])
-    return data
+    if len(data) > limit:
+        raise SpecError([_too_large(file, limit)])
+    return _decoded(data, file)
 
 
-def _too_large(file: str) -> Fault:
-    return Fault(f"the file is larger than {MAX_BYTES // 1024} KiB", file)
+def _too_large(file: str, limit: int) -> Fault:
+    return Fault(f"the file is larger than {limit // 1024} KiB", file)
 
 
 def _decoded(data: bytes, file: str) -> str:

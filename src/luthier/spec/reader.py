@@ -213,10 +213,13 @@ class Reader:
 
     def done(self, hints: Mapping[str, str] | None = None) -> None:
         """Everything that was not asked for is unknown. `hints` answers well-known guesses."""
-        for key in self.data:
-            if key not in self._used:
-                suggestion = (hints or {}).get(key) or self._near(key)
-                self.sink.add(f"unknown key {quoted(key)}", self.at(key), key=True, suggestion=suggestion)
+        for key in self.left():
+            suggestion = (hints or {}).get(key) or self._near(key)
+            self.sink.add(f"unknown key {quoted(key)}", self.at(key), key=True, suggestion=suggestion)
+
+    def left(self) -> tuple[str, ...]:
+        """The keys that nobody has asked for."""
+        return tuple(key for key in self.data if key not in self._used)
 
     def _near(self, key: str) -> str:
         """The known keys that are most like it, each in one spelling; all of them where none is."""

@@ -1,0 +1,101 @@
+"""What an entry would run, what it would send where, and which of its literals look like secrets."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from luthier.secrets import find
+from luthier.spec.check_project import texts_of
+from luthier.spec.document import dotted
+from luthier.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from luthier.spec.project import ServerEntry
+
+_NAMED = re.compile(
+    r"(?i)(?:api|access|private|secret|signing|encryption)[-_]?key|token|secret|passw|passphrase|credential"
+    r"|authorization|cookie|bearer|(?:^|[-_])(?:pat|pwd|auth|key|dsn)(?:$|[-_])"
+)
+_SHAPED = re.compile(
+    r"\b(?:sk-|sk_|rk_|pk_live_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|ya29\.|npm_|hf_|eyJ)"
+    r"[A-Za-z0-9_./+-]{8,}|-----BEGIN|(?i:bearer|basic) +[A-Za-z0-9._~+/=-]{8,}"
+)
+_IN_URL = re.compile(r"(?i)//[^/@\s]+@|[?&](?:api[-_]?key|key|token|access_token|secret|sig|password)=[^&]+")
+_SHORTEST = 4  # of a secret that only its name tells
+_FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A reference, the key it is written under, and who would be given what it stands for."""
+
+    reference: str
+    key: str
+    to: str
+
+
+class Suspect(msgspec.Struct, frozen=True):
+    """A literal that looks like a secret: its key, and what to do about it."""
+
+    key: str
+    hint: str
+
+
+def command_line(entry: ServerEntry) -> str:
+    """The command and every argument, whole, quoted as for a shell, on one line."""
+    line = shlex.join((entry.command or "", *entry.args))
+    return escape(line).replace("\n", "\\x0a").replace("\t", "\\x09")
+
+
+def sent(entry: ServerEntry) -> tuple[Sent, ...]:
+    """Every reference in the entry, in the order of its fields."""
+    return tuple(
+        Sent(reference.text, dotted(keys), _receiver(entry, keys))
+        for keys, text in texts_of(entry)
+        for reference in find(text)
+    )
+
+
+def suspects(entry: ServerEntry) -> tuple[Suspect, ...]:
+    """Literals that look like secrets, by their names or by their own looks."""
+    return tuple(Suspect(dotted(keys), _hint(keys)) for keys, _ in _suspected(entry))
+
+
+def _suspected(entry: ServerEntry) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    before = ""
+    for keys, text in texts_of(entry):
+        name = str(keys[-1]) if keys[0] in ("env", "headers", "auth", "secret") else ""
+        flag = _FLAG.fullmatch(text) if keys[0] == "args" else None
+        value = flag[2] if flag and flag[2] is not None else text
+        if keys[0] == "args":
+            name = flag[1] if flag and flag[2] is not None else ("" if flag else before)
+            before = flag[1] if flag and flag[2] is None else ""
+        if find(text) or not value or name in ("client_id", "clientId", "token_url", "tokenUrl"):
+            continue
+        if (
+            (name and _NAMED.search(name) and len(value) >= _SHORTEST)
+            or _SHAPED.search(value)
+            or _IN_URL.search(value)
+        ):
+            yield keys, text
+
+
+def _hint(keys: tuple[str | int, ...]) -> str:
+    name = re.sub(r"[^A-Za-z0-9]+", "_", str(keys[-1])).strip("_").upper()
+    variable = name if name[:1].isalpha() else "NAME"
+    return f"put it into a variable and write ${{env.{variable}}}"
+
+
+def _receiver(entry: ServerEntry, keys: tuple[str | int, ...]) -> str:
+    """Who is given the text under that key."""
+    if entry.command is not None:
+        return f"the process {command_line(entry)}"
+    if keys[0] == "auth":
+        login = entry.auth.token_url or entry.auth.issuer or f"the login that {entry.url} names"
+        return str(entry.url) if keys[-1] == "token" else login
+    return str(entry.url)
