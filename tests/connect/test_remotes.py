@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from luthier.connect import ConnectionManager, Lesson, ServerRegistry, ServerReport
+from luthier.context import CallContext
 from luthier.errors import ConnectError, HttpError
 from luthier.spec.project import Auth, ServerEntry
 from luthier.wire.auth.tokens import MemoryTokens
@@ -131,6 +132,30 @@ async def test_without_somebody_to_log_in_an_interactive_entry_says_what_to_run(
         report = await bounded(manager.try_out("lute"))
         assert report.error is not None
         assert "luthier servers login lute" in report.error.hint
+
+
+async def test_callers_that_share_nothing_have_sessions_of_their_own_each_ended_on_its_own() -> None:
+    numbers = iter(range(9))
+
+    def numbered(asked: Asked, out: Answering) -> None:
+        found = result_of(asked) if asked.method == "POST" else None
+        if asked.rpc == "initialize":
+            out.give(200, found, mcp_session_id=f"s{next(numbers)}")
+        elif found is None:
+            out.give(202 if asked.method in ("POST", "DELETE") else 405)
+        else:
+            out.give(200, found)
+
+    def sessions(rpc: str) -> list[str]:
+        return [asked.headers["mcp-session-id"] for asked in site.asked if asked.rpc == rpc]
+
+    async with Site(numbered) as site:
+        async with managed(site, share=False, protocol=LEGACY) as manager:
+            for name in ("ada", "bob", "ada"):
+                context = CallContext(principals=("operator", name))
+                await bounded(call(manager, wanted("lute", "echo", context=context)))
+            assert sessions("tools/call") == ["s0", "s1", "s0"]
+        assert sorted(sessions("DELETE")) == ["s0", "s1"]
 
 
 async def test_a_try_leaves_the_connection_of_the_calls_alone() -> None:

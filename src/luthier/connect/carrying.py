@@ -83,6 +83,7 @@ class Carrier:
                 timeout=soft - now,
                 timeout_max=None if longest is None else longest - now,
                 on_progress=partial(self._progressed, call),
+                headers=call.headers,
             )
         finally:
             if limited:

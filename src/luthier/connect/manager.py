@@ -171,6 +171,10 @@ class ConnectionManager:
             error=error,
         )
 
+    def takes_headers(self, server: str) -> bool:
+        """Whether headers can go along with a call to this server. Raises NotFoundError."""
+        return self._openings.by_url(self.registry.get(server))
+
     def carry(self, call: ToolCall, tool: Tool) -> Coroutine[Any, Any, Reply]:
         """Carry a call to its server and the answer back. Raises NotFoundError and WireError.
 

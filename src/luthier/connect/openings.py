@@ -89,8 +89,8 @@ class Openings:
         if not entry.approved:
             raise ApprovalNeededError(server=entry.id, place=entry.origin.place("approved"))
         lesson = self._lesson(key) if attempt == 1 and _learns(entry) else None
-        given = self._transports.get(entry.id)
-        if given is not None or entry.transport == "stdio":
+        if not self.by_url(entry):
+            given = self._transports.get(entry.id)
             start = given or self._starter(entry, registry)
             session = await open_session(
                 start,
@@ -108,11 +108,15 @@ class Openings:
         self.learn(entry, key, opened)
         return opened
 
+    def by_url(self, entry: ServerEntry) -> bool:
+        """Whether sessions with the server of an entry are opened over HTTP."""
+        return entry.transport != "stdio" and entry.id not in self._transports
+
     def learn(self, entry: ServerEntry, key: str, opened: Opened) -> None:
         """Remember what the server answers to: what was found out, not what the entry says."""
         if not _learns(entry):
             return
-        kind = opened.transport if entry.url is not None and entry.id not in self._transports else ""
+        kind = opened.transport if self.by_url(entry) else ""
         lesson = Lesson(opened.session.version, kind)
         if self._lessons.get(key) != lesson:
             self._lessons[key] = lesson

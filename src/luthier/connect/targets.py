@@ -7,7 +7,6 @@ says it.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from luthier.errors import ConnectError, UnresolvedReferenceError
 from luthier.secrets import expand
 from luthier.spec.urls import AUTH_URLS, rules_of, told
 from luthier.text import escape, one_line
+from luthier.tools.headers import name_fault, value_fault
 from luthier.wire.http import HttpTarget, TlsFiles
 
 if TYPE_CHECKING:
@@ -28,16 +28,10 @@ if TYPE_CHECKING:
     from luthier.spec.project import Auth
     from luthier.web import Reach
 
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNFIT_IN_A_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _AUTH_TEXTS = (
     "token", "client_id", "client_secret", "token_url", "scope", "issuer",
     "id_token", "idp_token_url", "idp_client_id",
 )  # fmt: skip
-_OURS = frozenset(
-    {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"}
-)
-"""Headers that say how a message is framed: another's word on that would let one request become two."""
 
 
 def target_of(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> HttpTarget:
@@ -104,18 +98,11 @@ def _check_url(entry: ServerEntry, registry: ServerRegistry, url: str, *keys: st
 def _headers(entry: ServerEntry, environ: Mapping[str, str]) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, text in entry.headers.items():
-        if not _HEADER.fullmatch(name):
-            refuse(entry, f"{one_line(name)!r} is not a name of a header", "headers", name)
-        if name.lower() in _OURS:
-            refuse(entry, f"the header {name} is Luthier's own to write", "headers", name)
-        value = expanded(entry, environ, text, "headers", name).strip()
-        if _UNFIT_IN_A_VALUE.search(value):
-            refuse(
-                entry,
-                f"the value of the header {name} holds a line break or a control character",
-                "headers",
-                name,
-            )
+        fault = name_fault(name)
+        value = "" if fault else expanded(entry, environ, text, "headers", name).strip()
+        fault = fault or value_fault(name, value)
+        if fault is not None:
+            refuse(entry, fault, "headers", name)
         headers[name] = value
     return headers
 

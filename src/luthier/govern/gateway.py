@@ -17,6 +17,7 @@ from luthier.events import CallEnded, CallStarted, Observers
 from luthier.govern.access import Access, is_told
 from luthier.govern.arguments import Arguments
 from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, fold
+from luthier.govern.headers import headers_guard
 from luthier.govern.labels import known_label, labelled, unknown
 from luthier.govern.policy import Policy, answered
 from luthier.govern.recorder import Recorder
@@ -67,6 +68,7 @@ class Gateway:
                 self._recorder.verdict,
                 labelled,
                 self._admitted,
+                headers_guard(self._takes_headers),
                 self._resolved,
                 self._shown,
                 Arguments(Schemas()).guard,
@@ -215,6 +217,9 @@ class Gateway:
         tool = call.tool
         denial = self._policy.denial(tool, call.call.context.principals) if tool is not None else None
         return inner(call) if denial is None else self._denied(call, denial)
+
+    def _takes_headers(self, uri: ToolUri) -> bool:
+        return uri.scheme == "mcp" and self._manager.takes_headers(uri.server)
 
     def _resolved(self, call: GateCall, inner: Next) -> Awaitable[Up]:
         """Look the tool up, connecting to its server if need be."""

@@ -18,6 +18,7 @@ from luthier.govern import AuditLog, AuditPlaces, FileAudit, Gateway, Policy
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.toolset import ToolSet
+from luthier.secrets import Secret
 from luthier.spec import Project, check_ensemble, find_project, load_project, read_project
 from luthier.taint import Labelled, merge
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
@@ -194,14 +195,17 @@ class Runtime:
         /,
         *,
         call_timeout: float | None = None,
+        call_headers: Mapping[str, str | Secret] | None = None,
         **more: Any,
     ) -> ToolResult:
         """Call one tool as the operator. A tool's own error is a result; a refusal raises Refused.
 
-        `call_timeout` is seconds; without it the server's entry decides.
+        `call_timeout` is seconds; without it the server's entry decides. `call_headers` go along with this
+        call alone, to a server by URL. An `Authorization` among them is used in place of the entry's own
+        credentials, which are not tried when it is refused.
         """
         address = uri if isinstance(uri, ToolUri) else ToolUri.parse(uri)
-        return await self._call(address, {**(arguments or {}), **more}, call_timeout)
+        return await self._call(address, {**(arguments or {}), **more}, call_timeout, call_headers)
 
     async def describe(self, uri: str | ToolUri) -> Tool:
         """One tool's definition. Raises NotFoundError with the nearest names."""
@@ -233,9 +237,19 @@ class Runtime:
         return FileTokens(self._state / "tokens.json", self._clock)
 
     async def _call(
-        self, uri: ToolUri, arguments: Mapping[str, Any], timeout: float | None = None
+        self,
+        uri: ToolUri,
+        arguments: Mapping[str, Any],
+        timeout: float | None = None,
+        headers: Mapping[str, str | Secret] | None = None,
     ) -> ToolResult:
-        call = ToolCall(id=next(self._ids), uri=uri, arguments=_labelled(arguments), timeout=timeout)
+        call = ToolCall(
+            id=next(self._ids),
+            uri=uri,
+            arguments=_labelled(arguments),
+            timeout=timeout,
+            headers=_secret(headers) if headers else None,
+        )
         outcome = await self._gateway.call(call)
         if isinstance(outcome, Refusal):
             rule, place = outcome.rule, outcome.place
@@ -272,6 +286,11 @@ def _with_servers(project: Project, added: Mapping[str, ServerEntry]) -> Project
     import msgspec
 
     return msgspec.structs.replace(project, servers={**project.servers, **added})
+
+
+def _secret(headers: Mapping[str, str | Secret]) -> dict[str, Secret]:
+    """Wrapped, so that nobody sees the values; what is no text is refused by the gate."""
+    return {name: Secret(value) if isinstance(value, str) else value for name, value in headers.items()}
 
 
 def _custom(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTool[..., Any]:

@@ -7,15 +7,20 @@ from typing import Any
 import msgspec
 
 from luthier.context import CallContext
+from luthier.secrets import Secret
 from luthier.taint import Labelled
 from luthier.uri import ToolUri
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """`arguments` keep a label for each leaf. `timeout` is seconds; None leaves it to the server's entry."""
+    """`arguments` keep a label for each leaf. `timeout` is seconds; None leaves it to the server's entry.
+
+    `headers` go along with this call alone, over HTTP, and are written down nowhere.
+    """
 
     id: str
     uri: ToolUri
     arguments: Labelled[dict[str, Any]]
     context: CallContext = CallContext()
     timeout: float | None = None
+    headers: dict[str, Secret] | None = None

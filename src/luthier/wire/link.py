@@ -17,6 +17,7 @@ from luthier.errors import ProtocolError, WireError
 from luthier.text import one_line
 from luthier.wire import faults
 from luthier.wire.codec import REFUSED, Message, decode, encode, read, value
+from luthier.wire.hiding import hide
 from luthier.wire.inbox import Inbox, find_id
 from luthier.wire.pending import OnProgress, Outcome, Pending, Request, as_id
 from luthier.wire.repair import UnreadableError
@@ -109,7 +110,13 @@ class Link:
         except asyncio.CancelledError:
             self._abandon(request, "the caller no longer waits")
             raise
-        return self.result(request, outcome)
+        if routing.headers is None:
+            return self.result(request, outcome)
+        try:
+            return self.result(request, outcome)
+        except WireError as error:
+            hide(error, routing.headers.values())
+            raise
 
     def begin(
         self,
@@ -125,6 +132,7 @@ class Link:
     ) -> Request:
         """Send a request; its `answer` will be settled exactly once. Raises WireErrors."""
         request = self._pending.add(method, tool, phase, timeout, timeout_max)
+        request.headers = routing.headers
         if self._ended.is_set():
             self._pending.take(request.id)
             raise faults.lost(self.server, request, self._why, sent=False)
@@ -149,6 +157,7 @@ class Link:
                 name=routing.name or tool,
                 version=self.version,
                 mirrored=routing.mirrored,
+                headers=routing.headers,
             )
         )
         return request
@@ -355,7 +364,8 @@ class Link:
     def _say_cancelled(self, request: Request, reason: str) -> None:
         params = {"requestId": request.id, "reason": reason}
         data = encode({"jsonrpc": "2.0", "method": CANCELLED, "params": params})
-        self._transport.cancel(request.id, Outgoing(data=data, method=CANCELLED, version=self.version))
+        notice = Outgoing(data=data, method=CANCELLED, version=self.version, headers=request.headers)
+        self._transport.cancel(request.id, notice)
 
     async def _uncongested(self, method: str, phase: str, tool: str, timeout: float | None) -> float | None:
         """Wait until the server reads again; what is left of the timeout."""

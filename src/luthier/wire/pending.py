@@ -16,6 +16,7 @@ from luthier.wire.codec import Message
 
 if TYPE_CHECKING:
     from luthier.clock import Clock, Timer
+    from luthier.secrets import Secret
 
 _LONGEST_ID = 19  # digits
 _EARLY = 0.001  # seconds by which a timer may fire early and still count
@@ -35,6 +36,7 @@ class Request:
         "deadline",
         "doubt",
         "hard",
+        "headers",
         "id",
         "idle",
         "on_progress",
@@ -59,6 +61,7 @@ class Request:
         self.deadline: float | None = None
         self.on_progress: OnProgress | None = None
         self.standing = False  # open for long or for ever: an answer without an id is never taken for its own
+        self.headers: dict[str, Secret] | None = None  # that the caller gave
         self.doubt = ""  # something that may have been its answer and was lost
 
     @property

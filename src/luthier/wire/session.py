@@ -8,6 +8,7 @@ import msgspec
 
 from luthier._version import __version__
 from luthier.errors import ProtocolError, WireError
+from luthier.secrets import Secret
 from luthier.tools import Manifest
 from luthier.wire.codec import value
 from luthier.wire.definitions import Listing, page_decoder
@@ -51,13 +52,18 @@ def request_meta(version: str, handlers: Handlers) -> dict[str, Any]:
     }
 
 
-class Limits(msgspec.Struct, frozen=True, gc=False):
-    """How long a call may take from when it began, and who is told of its progress. Monotonic seconds."""
+class Terms(msgspec.Struct, frozen=True, gc=False):
+    """What each request of one call goes by.
+
+    How long that may take from when it began, in monotonic seconds, who is told of its progress, and the
+    headers that its caller gave.
+    """
 
     began: float
     timeout: float | None
     timeout_max: float | None
     on_progress: OnProgress | None
+    headers: dict[str, Secret] | None = None
 
     @property
     def until(self) -> float | None:
@@ -65,14 +71,15 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
         longest = self.timeout if self.timeout_max is None else self.timeout_max
         return None if longest is None else self.began + longest
 
-    def at(self, now: float) -> Limits:
+    def at(self, now: float) -> Terms:
         """What is left of them then."""
         until = self.until
         if until is None:
             return self
         left = max(0.0, until - now)
         idle = left if self.timeout is None else min(self.timeout, left)
-        return Limits(now, idle, None if self.timeout_max is None else left, self.on_progress)
+        longest = None if self.timeout_max is None else left
+        return msgspec.structs.replace(self, began=now, timeout=idle, timeout_max=longest)
 
 
 class Session:
@@ -152,12 +159,14 @@ class Session:
         timeout_max: float | None = None,
         meta: dict[str, Any] | None = None,
         on_progress: OnProgress | None = None,
+        headers: dict[str, Secret] | None = None,
     ) -> Reply:
         """One call.
 
         `timeout` is seconds without an answer or, where `timeout_max` bounds the whole, without progress.
-        `meta` goes into the request's `_meta`. Where the server makes a task of the call, that is followed to
-        its end; where it asks back, the handlers answer. What they cannot answer is in the reply.
+        `meta` goes into the request's `_meta`; `headers` go along with each request of this call, over HTTP.
+        Where the server makes a task of the call, that is followed to its end; where it asks back, the
+        handlers answer. What they cannot answer is in the reply.
         """
         params: dict[str, Any] = {"name": name, "arguments": arguments}
         own = self._meta
@@ -165,32 +174,33 @@ class Session:
             params["_meta"] = {**meta, **own} if own else meta
         elif own:
             params["_meta"] = own
-        limits = Limits(self._clock.monotonic(), timeout, timeout_max, on_progress)
+        terms = Terms(self._clock.monotonic(), timeout, timeout_max, on_progress, headers)
         try:
-            raw, odd = await self._send_call(params, limits)
+            raw, odd = await self._send_call(params, terms)
             reply = read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
         except (ProtocolError, TaskStarted) as end:
-            reply = await self._otherwise(end, params, limits)
+            reply = await self._otherwise(end, params, terms)
         if reply.input_required is None:
             return reply
-        return await self._asked_back(reply, params, limits)
+        return await self._asked_back(reply, params, terms)
 
-    def _send_call(self, params: dict[str, Any], limits: Limits) -> Awaitable[tuple[Raw, tuple[str, ...]]]:
+    def _send_call(self, params: dict[str, Any], terms: Terms) -> Awaitable[tuple[Raw, tuple[str, ...]]]:
         name = params["name"]
         mirrors = self._mirrors.get(name) if self._mirrors else None
+        repeated = None if mirrors is None else mirrored(mirrors, params["arguments"])
         return self._link.request(
             "tools/call",
             params,
             phase="call",
             tool=name,
-            timeout=limits.timeout,
-            timeout_max=limits.timeout_max,
-            on_progress=limits.on_progress,
-            routing=PLAIN if mirrors is None else Routing(mirrored=mirrored(mirrors, params["arguments"])),
+            timeout=terms.timeout,
+            timeout_max=terms.timeout_max,
+            on_progress=terms.on_progress,
+            routing=Routing("", repeated, terms.headers) if repeated or terms.headers else PLAIN,
         )
 
     async def _otherwise(
-        self, end: ProtocolError | TaskStarted, params: dict[str, Any], limits: Limits
+        self, end: ProtocolError | TaskStarted, params: dict[str, Any], terms: Terms
     ) -> Reply:
         """What a call comes to that was not simply answered."""
         name = params["name"]
@@ -198,9 +208,9 @@ class Session:
             if end.code != HEADER_MISMATCH or not self.modern:
                 raise end
             # The tool has changed what it wants mirrored, so it has not been called: list, and call it again.
-            await self.list_tools(timeout=limits.at(self._clock.monotonic()).timeout)
+            await self.list_tools(timeout=terms.at(self._clock.monotonic()).timeout)
             try:
-                raw, odd = await self._send_call(params, limits.at(self._clock.monotonic()))
+                raw, odd = await self._send_call(params, terms.at(self._clock.monotonic()))
                 return read_reply(raw, odd, server=self.server, tool=name, modern=self.modern)
             except TaskStarted as handle:
                 end = handle
@@ -210,17 +220,18 @@ class Session:
             end,
             tool=name,
             meta=self._meta or {},
-            silence=None if limits.timeout_max is None else limits.timeout,
-            deadline=limits.until,
+            silence=None if terms.timeout_max is None else terms.timeout,
+            deadline=terms.until,
             answer=self._peer.answer,
+            headers=terms.headers,
         )
         return await following.end()
 
-    async def _asked_back(self, reply: Reply, params: dict[str, Any], limits: Limits) -> Reply:
+    async def _asked_back(self, reply: Reply, params: dict[str, Any], terms: Terms) -> Reply:
         """What a call comes to that asks for something first."""
 
         async def again(more: dict[str, Any]) -> Reply:
-            further, left = {**params, **more}, limits.at(self._clock.monotonic())
+            further, left = {**params, **more}, terms.at(self._clock.monotonic())
             try:
                 raw, odd = await self._send_call(further, left)
                 return read_reply(raw, odd, server=self.server, tool=params["name"], modern=self.modern)
@@ -229,11 +240,11 @@ class Session:
 
         try:
             return await asked_back(
-                reply, again=again, answer=self._peer.answer, clock=self._clock, deadline=limits.until
+                reply, again=again, answer=self._peer.answer, clock=self._clock, deadline=terms.until
             )
         except TimeoutError:
             request = Request(0, "tools/call", params["name"], "call")
-            request.waited = self._clock.monotonic() - limits.began
+            request.waited = self._clock.monotonic() - terms.began
             raise timed_out(self.server, request, sent=True) from None
 
     async def ping(self, *, timeout: float) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from luthier.clock import Clock
+    from luthier.secrets import Secret
     from luthier.wire.link import Link
 
     Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
@@ -66,10 +67,10 @@ class Following:
 
     `silence` is how many seconds the server may say nothing of the task, None for as long as there is time;
     `deadline` is the monotonic second at which there is none left, None for never. `answer` gives what the
-    task asks for on its way, None where it cannot.
+    task asks for on its way, None where it cannot. `headers` are those that the caller gave.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what the call was made with)
         self,
         link: Link,
         clock: Clock,
@@ -80,6 +81,7 @@ class Following:
         silence: float | None,
         deadline: float | None,
         answer: Answer | None = None,
+        headers: dict[str, Secret] | None = None,
     ) -> None:
         self._link = link
         self._clock = clock
@@ -89,6 +91,7 @@ class Following:
         self._silence = silence
         self._deadline = deadline
         self._answer = answer
+        self._routing = Routing(name=handle.id, headers=headers)
         self._answered: set[str] = set()
         self._began = self._heard = clock.monotonic()
 
@@ -136,7 +139,7 @@ class Following:
             self._params | {"inputResponses": answers},
             phase="call",
             tool=self._tool,
-            routing=Routing(name=self._handle.id),
+            routing=self._routing,
             timeout=self._silence,
         )
         self._heard = self._clock.monotonic()
@@ -151,7 +154,7 @@ class Following:
                 dict(self._params),
                 phase="call",
                 tool=self._tool,
-                routing=Routing(name=self._handle.id),
+                routing=self._routing,
                 timeout=left,
             )
         except WireError as error:
@@ -204,7 +207,7 @@ class Following:
                 dict(self._params),
                 phase="call",
                 tool=self._tool,
-                routing=Routing(name=self._handle.id),
+                routing=self._routing,
                 timeout=CANCELLING,
             )
         except WireError:

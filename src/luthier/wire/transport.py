@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from luthier.secrets import Secret
+
 if TYPE_CHECKING:
     from luthier.errors import WireError
 
@@ -23,6 +25,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str = ""  # of the tool, prompt or resource
     version: str = ""  # of the protocol; empty until it is settled
     mirrored: dict[str, str] | None = None  # headers that repeat arguments
+    headers: dict[str, Secret] | None = None  # that the caller gave
 
 
 class Routing(msgspec.Struct, frozen=True, gc=False):
@@ -30,6 +33,7 @@ class Routing(msgspec.Struct, frozen=True, gc=False):
 
     name: str = ""  # what it is about, where that is not the tool
     mirrored: dict[str, str] | None = None  # headers that repeat arguments
+    headers: dict[str, Secret] | None = None  # that the caller gave
 
 
 PLAIN = Routing()

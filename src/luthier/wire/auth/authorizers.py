@@ -24,6 +24,9 @@ class Open:
     async def challenged(self, _status: int, _headers: Mapping[str, str], _sent: Mapping[str, str]) -> bool:
         return False
 
+    def signing(self) -> None:
+        return None
+
 
 class Bearer:
     """The token that the entry names. An empty or unusable one sends nothing: ConnectError."""
@@ -37,6 +40,9 @@ class Bearer:
 
     async def challenged(self, _status: int, _headers: Mapping[str, str], _sent: Mapping[str, str]) -> bool:
         return False
+
+    def signing(self) -> None:
+        return None
 
 
 class Signed:
@@ -53,3 +59,6 @@ class Signed:
 
     async def challenged(self, status: int, headers: Mapping[str, str], sent: Mapping[str, str]) -> bool:
         return await self._inner.challenged(status, headers, sent)
+
+    def signing(self) -> Signed:
+        return Signed(Open(), self._secret, self._clock)

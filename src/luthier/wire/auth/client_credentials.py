@@ -76,6 +76,9 @@ class ClientCredentials:
             kept.healed.note(tokens.access, now)
         return True
 
+    def signing(self) -> None:
+        return None
+
     async def _renewed_early(self) -> Tokens:
         """New tokens; those before still do while they hold, where the trouble with new ones may pass."""
         before = self._kept.tokens

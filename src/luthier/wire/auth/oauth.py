@@ -100,6 +100,9 @@ class LoginTokens:
         self._healed.note(fresh.access, now)
         return True
 
+    def signing(self) -> None:
+        return None
+
     async def _stored(self) -> Tokens | None:
         grant = await self._load()
         self._tokens = grant.tokens if grant else None

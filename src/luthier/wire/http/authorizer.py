@@ -26,3 +26,6 @@ class Authorizer(Protocol):
 
     async def challenged(self, status: int, headers: Mapping[str, str], sent: Mapping[str, str]) -> bool:
         """The server answered 401 or 403 with these headers: True asks once more."""
+
+    def signing(self) -> Authorizer | None:
+        """What is left of it where a request brings credentials of its own: a signature, or nothing."""

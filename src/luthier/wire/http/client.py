@@ -21,7 +21,7 @@ from luthier.wire.http.authorizer import OutgoingHttp
 from luthier.wire.http.connector import connector
 from luthier.wire.http.inflate import ACCEPTED, Inflater, unpacker
 from luthier.wire.http.proxies import proxy_for
-from luthier.wire.http.target import redirected
+from luthier.wire.http.target import laid_over, redirected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -112,7 +112,8 @@ class HttpClient:
         for _ in range(REDIRECTS):
             if target.authorizer is not None:
                 sent.update(await target.authorizer.headers(OutgoingHttp(method, url, body)))
-            answer = await self._one(target, asked, method, url, {**headers, **sent}, body)
+            whole = laid_over(headers, sent) if sent else headers
+            answer = await self._one(target, asked, method, url, whole, body)
             if answer.status not in (301, 302, 303, 307, 308):
                 return answer
             location = answer.headers.get("Location", "")
@@ -144,9 +145,12 @@ class HttpClient:
             )
         except asyncio.CancelledError:
             raise
-        except Exception as error:
-            raise facts.from_aiohttp(target, asked, error) from error
-        return Answer(target, asked, response)
+        except Exception as error:  # noqa: BLE001  (each is told as what it is, below)
+            broken = error
+        else:
+            return Answer(target, asked, response)
+        # Not from within the handler: some errors of the library hold the request with all its headers.
+        raise facts.from_aiohttp(target, asked, broken) from facts.cause(broken)
 
     def _way(self, target: HttpTarget, asked: Asked, url: str) -> tuple[URL, str | None]:
         """The address as it goes out, kept as it is written, and the proxy for it. Raises ConnectError."""

@@ -53,6 +53,8 @@ _HINTS = {
     429: "It asks to be called less often.",
 }
 
+_PERSONAL = "The Authorization given with the call was refused; the entry's own was not used in its place."
+
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
     """What a request was for. `phase` is that of WireError."""
@@ -97,8 +99,10 @@ def status_error(
         said = said.replace("a web page", "a proxy's error page", 1)
     place = f" to {asked.what}" if asked.what else ""
     name = f" {one_line(reason, 60)}" if reason else ""
+    personal = target.personal and status in (401, 403)
+    whose = " with the credentials given for this call" if personal else ""
     return HttpError(
-        f"Server {target.server!r} answered HTTP {status}{name}{place}{f': {said}' if said else ''}",
+        f"Server {target.server!r} answered HTTP {status}{name}{place}{whose}{f': {said}' if said else ''}",
         HttpAnswer(
             status,
             retry_after=retry_after(headers.get("Retry-After", "")),
@@ -109,7 +113,7 @@ def status_error(
         server=target.server,
         tool=asked.tool,
         phase=asked.phase,
-        hint=_HINTS.get(status, "").format(server=target.server),
+        hint=_PERSONAL if personal else _HINTS.get(status, "").format(server=target.server),
     )
 
 
@@ -242,6 +246,13 @@ def from_aiohttp(target: HttpTarget, asked: Asked, error: BaseException) -> Wire
             return unreachable(target, asked, f"it cannot be asked: {reason}", retryable=False, hint=hint)
         case _:
             return cut_off(target, asked, f"broke off: {_os_reason(error)}")
+
+
+def cause(error: Exception) -> Exception | None:
+    """What may be kept of an error of the HTTP library as a cause: nothing that holds a request."""
+    import aiohttp
+
+    return None if isinstance(error, aiohttp.ClientResponseError) else error
 
 
 def _not_connected(target: HttpTarget, asked: Asked, error: BaseException) -> ConnectError:

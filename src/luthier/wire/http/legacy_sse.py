@@ -9,6 +9,7 @@ from luthier.clock import Deadline
 from luthier.errors import ConnectError, ConnectionLostError, WireError
 from luthier.text import one_line
 from luthier.wire.frame import Oversized
+from luthier.wire.hiding import hide
 from luthier.wire.http import facts
 from luthier.wire.http.facts import Asked, asked_for
 from luthier.wire.http.sse import STREAM, Event, EventParser
@@ -161,6 +162,8 @@ class SseTransport:
             async with Deadline(self._clock, NOTICE if message.id is None else None):
                 await self._post(message)
         except WireError as error:
+            if message.headers is not None:
+                hide(error, message.headers.values())
             if message.id is None:
                 self._noise(f"{message.method or 'an answer'} was not taken: {error.message}")
             else:
@@ -176,12 +179,13 @@ class SseTransport:
             self._tasks.pop(key, None)
 
     async def _post(self, message: Outgoing) -> None:
-        headers = {**self._target.headers, "Content-Type": "application/json"}
+        target = self._target.given(message.headers)
+        headers = {**target.headers, "Content-Type": "application/json"}
         if message.version:
             headers["MCP-Protocol-Version"] = message.version
         asked = asked_for(message)
         for url in self._endpoints:
-            answer = await self._client.open(self._target, asked, "POST", url, headers, message.data)
+            answer = await self._client.open(target, asked, "POST", url, headers, message.data)
             if answer.status in (404, 405) and url != self._endpoints[-1]:
                 answer.drop()
                 continue  # not taken there: a proxy may have hidden a part of the path

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from luthier.wire.era import LATEST_MODERN, MODERN_VERSIONS
 from luthier.wire.http.facts import Asked, asked_for
 from luthier.wire.http.sse import STREAM
+from luthier.wire.http.target import laid_over, revealed
 from luthier.wire.mirrors import header_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from luthier.secrets import Secret
     from luthier.wire.http.client import Answer, HttpClient
     from luthier.wire.http.target import HttpTarget
     from luthier.wire.transport import Outgoing
@@ -52,18 +54,21 @@ class Requests:
 
     async def post(self, message: Outgoing) -> Answer:
         """Send a message."""
-        return await self._client.open(
-            self._target,
-            asked_for(message),
-            "POST",
-            self._target.url,
-            self._headers_of(message),
-            message.data,
-        )
+        headers = self._headers_of(message)
+        target = self._target
+        if message.headers is not None:
+            headers, target = laid_over(headers, revealed(message.headers)), target.given(message.headers)
+        return await self._client.open(target, asked_for(message), "POST", target.url, headers, message.data)
 
-    async def get(self, version: str, last_id: str | None) -> Answer:
-        """Ask for a stream: the standing one, or what comes in one after the event of that id."""
+    async def get(self, version: str, last_id: str | None, given: dict[str, Secret] | None = None) -> Answer:
+        """Ask for a stream: the standing one, or what comes in one after the event of that id.
+
+        `given` are the headers that the caller gave whose answer it is.
+        """
         headers = {**self._custom, "Accept": STREAM}
+        target = self._target
+        if given is not None:
+            headers, target = laid_over(headers, revealed(given)), target.given(given)
         if version:
             headers["MCP-Protocol-Version"] = version
         if self._session:
@@ -71,7 +76,7 @@ class Requests:
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
         asked = Asked(phase="list", method="the request for its stream")
-        return await self._client.open(self._target, asked, "GET", self._target.url, headers, b"")
+        return await self._client.open(target, asked, "GET", target.url, headers, b"")
 
     async def end_session(self, version: str) -> None:
         """Tell the server that its session is over."""

@@ -127,8 +127,9 @@ class RestTransport:
                 params = _call.decode(message.data).params
                 url = below(self._target.url, "tools", params.name)
                 body = _encode(_Body(params.name, params.arguments))
-                headers = {**self._target.headers, **_POST}
-                answer = await self._client.open(self._target, asked_for(message), "POST", url, headers, body)
+                target = self._target.given(message.headers)
+                headers = {**target.headers, **_POST}
+                answer = await self._client.open(target, asked_for(message), "POST", url, headers, body)
                 self._result(id, await self._json(message, answer))
             case "ping":
                 self._give(id, {})

@@ -65,7 +65,7 @@ class Streams:
             await sleep(self._clock, min(RETRY if parser.retry is None else parser.retry, LONGEST_RETRY))
             before, retry = parser.last_id, parser.retry
             try:
-                answer = await self._requests.get(message.version, before)
+                answer = await self._requests.get(message.version, before, message.headers)
                 if not answer.ok or answer.kind != STREAM:
                     answer.drop()
                     break

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urldefrag, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
-from luthier.web import Reach, same_origin
+from luthier.web import Reach, same_origin, shown
 from luthier.wire.http.authorizer import Authorizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from luthier.secrets import Secret
 
 MAX_MESSAGE = 10 * 1024 * 1024
 
@@ -25,7 +31,7 @@ class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     """One server by URL, its references expanded.
 
     `proxy` None: as the environment says. `timeout` is seconds to connect. `reach` says which addresses are
-    connected to, whatever its name stands for.
+    connected to, whatever its name stands for. `personal`: the headers hold a caller's own credentials.
     """
 
     server: str
@@ -37,6 +43,39 @@ class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     max_message_bytes: int = MAX_MESSAGE
     timeout: float = 30.0
     reach: Reach = Reach.public
+    personal: bool = False
+
+    def __repr__(self) -> str:
+        return f"HttpTarget({self.server!r}, {shown(self.url)!r})"  # headers and proxy hold secrets
+
+    def given(self, headers: Mapping[str, Secret] | None) -> HttpTarget:
+        """The same server as a call asks it that brings headers of its own, which win over the entry's.
+
+        With an `Authorization` among them, the entry's own credentials are not used, whatever becomes of it.
+        """
+        if headers is None:
+            return self
+        personal = any(name.lower() == "authorization" for name in headers)
+        authorizer = self.authorizer
+        if personal and authorizer is not None:
+            authorizer = authorizer.signing()
+        return msgspec.structs.replace(
+            self,
+            headers=laid_over(self.headers, revealed(headers)),
+            authorizer=authorizer,
+            personal=personal,
+        )
+
+
+def revealed(headers: Mapping[str, Secret]) -> dict[str, str]:
+    """As they go out."""
+    return {name: value.reveal().strip() for name, value in headers.items()}
+
+
+def laid_over(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Both, the others winning, whatever case their names are written in."""
+    names = {name.lower() for name in others}
+    return {name: value for name, value in headers.items() if name.lower() not in names} | dict(others)
 
 
 def below(url: str, *segments: str) -> str:
