@@ -71,6 +71,18 @@ def test_an_entry_is_replaced_in_its_place(store: ServerStore) -> None:
     assert list(store.load().entries.values()) == [other, TIME]
 
 
+def test_an_entry_that_was_changed_meanwhile_is_not_replaced_by_who_must_know_it(store: ServerStore) -> None:
+    store.add(GIT)
+    approved, seen = msgspec.structs.replace(GIT, command="npx"), store.get("git")
+    store.replace(approved, was=seen)
+    assert store.get("git") == approved
+    with pytest.raises(StoreError, match="changed meanwhile"):
+        store.replace(GIT, was=seen)
+    assert store.get("git") == approved
+    with pytest.raises(NotFoundError):
+        store.replace(TIME, was=TIME)
+
+
 def test_an_entry_is_removed(store: ServerStore) -> None:
     store.add(GIT)
     store.add(TIME)

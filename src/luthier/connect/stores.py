@@ -58,8 +58,11 @@ class ServerStore(Protocol):
     def add(self, entry: ServerEntry) -> None:
         """Keep a new entry. Raises SpecError where its id is taken, and if it could not be read back."""
 
-    def replace(self, entry: ServerEntry) -> None:
-        """Put the entry in the place of the one of its id. Raises NotFoundError, and SpecError as `add`."""
+    def replace(self, entry: ServerEntry, *, was: ServerEntry | None = None) -> None:
+        """Put the entry in the place of the one of its id, or only if that still is what it `was`.
+
+        Raises NotFoundError, SpecError as `add`, and StoreError where it is another one by now.
+        """
 
     def remove(self, server: str) -> None:
         """Drop the entry of that id, faulty or not. Raises NotFoundError."""
@@ -88,10 +91,10 @@ class MemoryServers:
                 raise already(entry.id)
             self._entries[entry.id] = entry
 
-    def replace(self, entry: ServerEntry) -> None:
+    def replace(self, entry: ServerEntry, *, was: ServerEntry | None = None) -> None:
         entry = checked(entry)
         with self._lock:
-            Servers(self._entries).get(entry.id)
+            still(Servers(self._entries).get(entry.id), was)
             self._entries[entry.id] = entry
 
     def remove(self, server: str) -> None:
@@ -130,9 +133,15 @@ class YamlServers:
 
         self._edit(added)
 
-    def replace(self, entry: ServerEntry) -> None:
+    def replace(self, entry: ServerEntry, *, was: ServerEntry | None = None) -> None:
         entry = checked(entry)
-        self._edit(lambda document: _replaced(document, entry))
+
+        def replaced(document: Document) -> Document:
+            if was is not None:
+                still(_read(document).get(entry.id), was)
+            return _replaced(document, entry)
+
+        self._edit(replaced)
 
     def remove(self, server: str) -> None:
         self._edit(lambda document: remove(document, _place(document, server)))
@@ -154,6 +163,13 @@ def checked(entry: ServerEntry) -> ServerEntry:
     """The entry as it will be read back: its name is its id where it has none. Raises SpecError."""
     written(entry)
     return entry if entry.name else msgspec.structs.replace(entry, name=entry.id)
+
+
+def still(entry: ServerEntry, was: ServerEntry | None) -> None:
+    """Raises StoreError where the entry is not what it was, for who must know what is replaced."""
+    if was is not None and entry != was:
+        hint = f"See what it is now: luthier servers show {entry.id}"
+        raise StoreError(f"Server {entry.id!r} was changed meanwhile: nothing is written.", hint=hint)
 
 
 def already(server: str, file: str = "") -> SpecError:
