@@ -61,6 +61,15 @@ class ServerNoise(_Event, frozen=True):
     message: str
 
 
+class ToolsChanged(_Event, frozen=True):
+    """A server lists its tools otherwise than they were pinned; what changed or is new is held back."""
+
+    server: str
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
 class CallStarted(_Event, frozen=True):
     """A call was intended."""
 
@@ -138,6 +147,7 @@ Event = (
     | ServerFailed
     | ServerStopped
     | ServerNoise
+    | ToolsChanged
     | CallStarted
     | CallProgressed
     | CallEnded

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from luthier.connect import MemoryState
 from luthier.context import CallContext
 from luthier.events import Observers
-from luthier.govern import AuditLog, Gateway, MemoryAudit, Outcome, Policy, Verdict
+from luthier.govern import AuditLog, Gateway, MemoryAudit, Outcome, PinBook, Policy, Verdict
 from luthier.spec import Policies
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import ToolCall
@@ -16,6 +17,7 @@ from tests.connect.kit import House
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from luthier.connect import StateStore
     from luthier.govern import Guard, PolicyCall
     from luthier.govern.guard import Up
     from luthier.tools.builtin import LocalTools
@@ -33,12 +35,20 @@ class Gate(House):
         policies: Policies | None = None,
         checks: Iterable[Callable[[PolicyCall], object]] = (),
         guards: Iterable[Guard] = (),
+        state: StateStore | None = None,
         environment: str = "development",
         **entries: dict[str, Any],
     ) -> None:
         super().__init__(*servers, environment=environment, **entries)
         self.log = MemoryAudit()
         self.policy = Policy(policies or Policies(), self.registry, checks=checks, clock=self.clock)
+        self.state = state or MemoryState()
+        self.book = PinBook(
+            self.state,
+            clock=self.clock,
+            observers=Observers([self.notebook]),
+            production=environment == "production",
+        )
         self.gateway = Gateway(
             manager=self.manager,
             registry=self.registry,
@@ -46,6 +56,7 @@ class Gate(House):
             local=local,
             policy=self.policy,
             guards=guards,
+            pins=self.book,
             observers=Observers([self.notebook]),
             clock=self.clock,
         )

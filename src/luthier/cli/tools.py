@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
+from luthier.cli.pins import approve_tools, diff_tools
 
 if TYPE_CHECKING:
     from luthier.errors import LuthierError
     from luthier.tools import Tool
 
 app = typer.Typer(help="The tools that the servers offer.", no_args_is_help=True, rich_markup_mode=None)
+app.command("diff")(diff_tools)
+app.command("approve")(approve_tools)
 
 
 @app.command("list")

@@ -6,6 +6,8 @@ from luthier.govern.checks import Decision, PolicyCall
 from luthier.govern.gateway import Gateway
 from luthier.govern.guard import GateCall, Guard, Next
 from luthier.govern.keys import AuditKey
+from luthier.govern.pin_book import PinBook
+from luthier.govern.pins import Pin, Review, Reviewed
 from luthier.govern.places import AuditPlaces
 from luthier.govern.policy import Policy
 from luthier.govern.reading import (
@@ -36,9 +38,13 @@ __all__ = [
     "MemoryAudit",
     "Next",
     "Outcome",
+    "Pin",
+    "PinBook",
     "Policy",
     "PolicyCall",
     "Record",
+    "Review",
+    "Reviewed",
     "Segment",
     "SegmentOpened",
     "Segments",

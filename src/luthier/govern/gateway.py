@@ -12,19 +12,22 @@ import msgspec
 
 from luthier.clock import SystemClock
 from luthier.connect.schemas import Schemas
+from luthier.connect.state import MemoryState
 from luthier.errors import LuthierError, NotFoundError, Refused, WireError, kind_of
 from luthier.events import CallEnded, CallStarted, Observers
-from luthier.govern.access import Access, is_told
+from luthier.govern.access import Access, Denial, is_told
 from luthier.govern.arguments import Arguments
 from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, fold
 from luthier.govern.headers import headers_guard
 from luthier.govern.labels import known_label, labelled, unknown
+from luthier.govern.pin_book import PinBook
+from luthier.govern.pins import Judgement, held_denial, is_equal
 from luthier.govern.policy import Policy, answered
 from luthier.govern.recorder import Recorder
 from luthier.spec import Policies
 from luthier.taint import Label, Source
 from luthier.text import near
-from luthier.tools import Refusal, Tool, ToolCall, ToolResult
+from luthier.tools import Manifest, Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
 from luthier.uri import ToolUri
 
@@ -34,15 +37,21 @@ if TYPE_CHECKING:
     from luthier.clock import Clock
     from luthier.connect import ConnectionManager, ServerRegistry
     from luthier.context import CallContext
-    from luthier.govern.access import Denial
     from luthier.govern.audit import AuditLog
-    from luthier.tools import Manifest
+    from luthier.govern.pins import Review
+
+
+LONG = 1.0
+"""Seconds after which a tool that was looked up is looked up again, before the call is carried."""
 
 
 class Gateway:
-    """`guards` come after access and arguments and before the intent is written: policies and the like."""
+    """`guards` come after access and arguments and before the intent is written: policies and the like.
 
-    def __init__(
+    `pins` None: kept in memory, as the registry's environment says.
+    """
+
+    def __init__(  # noqa: PLR0913  (its parts)
         self,
         *,
         manager: ConnectionManager,
@@ -51,6 +60,7 @@ class Gateway:
         local: LocalTools | None = None,
         policy: Policy | None = None,
         guards: Iterable[Guard] = (),
+        pins: PinBook | None = None,
         observers: Observers | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -62,6 +72,12 @@ class Gateway:
         self._access = Access(registry)
         self._policy = policy or Policy(Policies(), registry, clock=self._clock)
         self._recorder = Recorder(audit, self._clock)
+        self._pins = pins or PinBook(
+            MemoryState(),
+            clock=self._clock,
+            observers=self._observers,
+            production=registry.environment == "production",
+        )
         self._guarded = fold(
             (
                 self._told,
@@ -75,6 +91,7 @@ class Gateway:
                 self._policy.guard,
                 *guards,
                 answered,
+                self._unchanged,
                 self._recorder.carried,
             ),
             self._carried,
@@ -104,15 +121,12 @@ class Gateway:
         Raises NotFoundError with the nearest names that the caller may see, Refused where the caller may
         know that the tool is there, and WireError when its server cannot be reached.
         """
-        denial = self._access.denial(uri, context.principals)
-        if denial is None:
-            tool = await self._find(uri, context)
-            denial = self._policy.denial(tool, context.principals)
-            if denial is None:
-                return tool
-        self._recorder.lookup_refused(uri, context, denial.rule, denial.place, denial.kind)
+        found = await self._allowed(uri, context)
+        if isinstance(found, Tool):
+            return found
+        self._recorder.lookup_refused(uri, context, found.rule, found.place, found.kind)
         if is_told(context.principals):
-            raise _refused(denial)
+            raise _refused(found)
         raise await self._absent(uri, context)
 
     async def tools(self, context: CallContext, server: str | None = None) -> tuple[Tool, ...]:
@@ -124,16 +138,16 @@ class Gateway:
         if server is not None:
             return (await self.manifest(server, context)).tools
         listed = await asyncio.gather(
-            *(self._manager.manifest(id, context=context) for id in self._access.servers(context.principals)),
+            *(self._listed(id, context) for id in self._access.servers(context.principals)),
             return_exceptions=True,
         )
         found = list(self._local.list())
-        for manifest in listed:
-            if isinstance(manifest, BaseException):
-                if not isinstance(manifest, WireError):
-                    raise manifest
+        for judgement in listed:
+            if isinstance(judgement, BaseException):
+                if not isinstance(judgement, WireError):
+                    raise judgement
             else:
-                found.extend(self._visible(manifest, context))
+                found.extend(self._visible(judgement.manifest, context))
         return tuple(found)
 
     def servers(self, context: CallContext) -> tuple[str, ...]:
@@ -145,7 +159,7 @@ class Gateway:
         return self._local.list()
 
     async def manifest(self, server: str, context: CallContext) -> Manifest:
-        """What one server offers to this caller, with the definitions that were passed over.
+        """What one server offers to this caller; to the operator with the definitions that were passed over.
 
         Raises as `tool` does.
         """
@@ -157,8 +171,24 @@ class Gateway:
             if is_told(context.principals):
                 raise _refused(denial)
             raise self._access.unknown_server(server, context.principals)
-        manifest = await self._manager.manifest(server, context=context)
-        return msgspec.structs.replace(manifest, tools=self._visible(manifest, context))
+        judgement = await self._listed(server, context)
+        told = is_told(context.principals)
+        if judgement.waiting and told:
+            raise _refused(held_denial(ToolUri.mcp(server, ""), "waiting"))
+        manifest = judgement.manifest
+        dropped = manifest.dropped if told else ()
+        return msgspec.structs.replace(manifest, tools=self._visible(manifest, context), dropped=dropped)
+
+    async def review(self, server: str, context: CallContext, *, fresh: bool = True) -> Review:
+        """Each tool that a server lists beside its pin, for the person who approves them.
+
+        Raises as `tool` does.
+        """
+        denial = self._access.server_denial(server, context.principals)
+        if denial is not None:
+            raise _refused(denial)
+        manifest = await self._manager.manifest(server, fresh=fresh, context=context)
+        return await self._pins.review(manifest)
 
     # Guards of the gateway's own
 
@@ -222,17 +252,38 @@ class Gateway:
         return uri.scheme == "mcp" and self._manager.takes_headers(uri.server)
 
     def _resolved(self, call: GateCall, inner: Next) -> Awaitable[Up]:
-        """Look the tool up, connecting to its server if need be."""
+        """Look the tool up, connecting to its server if need be. Only a tool as it was approved is found."""
         wanted = call.call
         tool = self._manager.known(wanted.uri, wanted.context) if wanted.uri.scheme == "mcp" else None
-        if tool is None:
-            return self._found(call, inner)
+        if tool is None or not self._pins.is_good(tool):
+            return self._found(call, inner, tool)
+        call.ledger.resolved = self._clock.monotonic()
         return inner(GateCall(wanted, call.label, call.ledger, tool))
 
-    async def _found(self, call: GateCall, inner: Next) -> Up:
+    async def _found(self, call: GateCall, inner: Next, known: Tool | None) -> Up:
         wanted = call.call
-        tool = await self._find(wanted.uri, wanted.context)
-        return await inner(GateCall(wanted, call.label, call.ledger, tool))
+        fitting = known is not None and await self._pins.fits(known)
+        found = known if known and fitting else await self._find(wanted.uri, wanted.context)
+        if not isinstance(found, Tool):
+            return await self._denied(call, found)
+        call.ledger.resolved = self._clock.monotonic()
+        return await inner(GateCall(wanted, call.label, call.ledger, found))
+
+    def _unchanged(self, call: GateCall, inner: Next) -> Awaitable[Up]:
+        """Look again at the tool of a call that was kept waiting: it must be what was approved and judged."""
+        if self._clock.monotonic() - call.ledger.resolved < LONG or call.call.uri.scheme != "mcp":
+            return inner(call)
+        return self._looked_at_again(call, inner)
+
+    async def _looked_at_again(self, call: GateCall, inner: Next) -> Up:
+        uri, context = call.call.uri, call.call.context
+        tool = self._manager.known(uri, context)
+        found = tool if tool and await self._pins.fits(tool) else await self._find(uri, context)
+        if not isinstance(found, Tool):
+            return await self._denied(call, found)
+        if call.tool is None or not is_equal(found, call.tool):
+            return await self._denied(call, held_denial(uri, "changed"))
+        return await inner(call)
 
     async def _carried(self, call: GateCall) -> Up:
         """Carry the call and label what comes back: nothing above this line sees an unlabelled result."""
@@ -266,20 +317,38 @@ class Gateway:
             return call
         return msgspec.structs.replace(call, context=msgspec.structs.replace(context, deadline=deadline))
 
-    async def _find(self, uri: ToolUri, context: CallContext) -> Tool:
+    async def _listed(self, server: str, context: CallContext) -> Judgement:
+        """What a server lists, without what waits for approval; it is not even asked if all of it does."""
+        if await self._pins.waits(server):
+            return Judgement(Manifest(server=server), waiting=True)
+        return await self._pins.judge(await self._manager.manifest(server, context=context))
+
+    async def _allowed(self, uri: ToolUri, context: CallContext) -> Tool | Denial:
+        denial = self._access.denial(uri, context.principals)
+        found = await self._find(uri, context) if denial is None else denial
+        if isinstance(found, Denial):
+            return found
+        return self._policy.denial(found, context.principals) or found
+
+    async def _find(self, uri: ToolUri, context: CallContext) -> Tool | Denial:
+        """The tool, or why it is held back. Raises NotFoundError."""
         if uri.scheme != "mcp":
             return self._local.get(uri).tool
-        manifest = await self._manager.manifest(uri.server, context=context)
-        tool = manifest.find(uri.name)
-        if tool is None:
-            raise self._unknown_tool(uri, manifest, context)
-        return tool
+        judgement = await self._listed(uri.server, context)
+        tool = judgement.manifest.find(uri.name)
+        if tool is not None:
+            await self._pins.fits(tool)  # remembered: its next call asks no more
+            return tool
+        if why := judgement.why(uri.name):
+            return held_denial(uri, why)
+        raise self._unknown_tool(uri, judgement.manifest, context)
 
     async def _absent(self, uri: ToolUri, context: CallContext) -> NotFoundError:
         """The very error that the caller would get if the thing were not there."""
         if self._access.server_denial(uri.server, context.principals) is not None:
             return self._access.unknown_server(uri.server, context.principals)
-        return self._unknown_tool(uri, await self._manager.manifest(uri.server, context=context), context)
+        judgement = await self._listed(uri.server, context)
+        return self._unknown_tool(uri, judgement.manifest, context)
 
     def _unknown_tool(self, uri: ToolUri, manifest: Manifest, context: CallContext) -> NotFoundError:
         names = [tool.name for tool in self._visible(manifest, context)]

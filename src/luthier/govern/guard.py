@@ -25,6 +25,7 @@ class Ledger(msgspec.Struct, gc=False):
     place: str = ""
     kind: str = "denied"
     ask: Decision | None = None  # what the call needs an approval for
+    resolved: float = 0.0  # when the tool was looked up, by the monotonic clock
 
 
 class GateCall(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from luthier.text import escape
 _LEVELS: dict[type, int] = {
     events.ServerFailed: logging.WARNING,
     events.ServerNoise: logging.WARNING,
+    events.ToolsChanged: logging.WARNING,
     events.RunBegan: logging.INFO,
     events.RunDone: logging.INFO,
     events.StepDone: logging.INFO,

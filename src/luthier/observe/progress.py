@@ -43,6 +43,8 @@ def progress_line(event: events.Event) -> str | None:
             return f"▪ {one_line(event.ensemble)} {seconds(event.duration)} {end}"
         case events.ServerFailed(retry_in=float(wait)):
             return f"  ! {event.server}: {one_line(event.message)} (again in {wait:.1f} s)"
+        case events.ToolsChanged():
+            return f"  ! {event.server}: its tools changed, see: luthier tools diff {event.server}"
         case events.CallProgressed():
             total = f"/{event.total:g}" if event.total else ""
             said = f" {one_line(event.message)}" if event.message else ""

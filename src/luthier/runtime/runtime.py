@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from luthier.clock import Clock, SystemClock
-from luthier.connect import ConnectionManager, FileLearned, ServerRegistry, ServerReport
+from luthier.connect import ConnectionManager, FileLearned, MemoryState, ServerRegistry, ServerReport
 from luthier.context import OPERATOR, CallContext
 from luthier.errors import Refused, SpecError
 from luthier.events import Observer, Observers
-from luthier.govern import AuditLog, AuditPlaces, FileAudit, Gateway, Policy
+from luthier.govern import AuditLog, AuditPlaces, FileAudit, Gateway, PinBook, Policy
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.toolset import ToolSet
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
     from types import TracebackType
 
-    from luthier.govern import PolicyCall
+    from luthier.govern import PolicyCall, Review
     from luthier.spec import ServerEntry
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
@@ -92,8 +92,15 @@ class Runtime:
             handlers=handlers,
             show=show,
         )
+        self.pins = PinBook(
+            MemoryState(),
+            clock=self._clock,
+            observers=self._observers,
+            production=project.environment == "production",
+        )
         self._gateway = Gateway(
             registry=registry,
+            pins=self.pins,
             manager=self._manager,
             local=LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)]),
             audit=self._audit,
@@ -211,6 +218,13 @@ class Runtime:
         """One tool's definition. Raises NotFoundError with the nearest names."""
         address = uri if isinstance(uri, ToolUri) else ToolUri.parse(uri)
         return await self._gateway.tool(address, CallContext())
+
+    async def review_tools(self, server: str, *, fresh: bool = True) -> Review:
+        """Each tool that a server lists beside what was approved, connecting to it if need be.
+
+        `pins.approve` approves what such a review holds. Raises Refused, NotFoundError and WireError.
+        """
+        return await self._gateway.review(server, CallContext(), fresh=fresh)
 
     async def connect(self, server: str) -> None:
         """Connect to a server now instead of at the first call. Raises NotFoundError and ConnectError."""

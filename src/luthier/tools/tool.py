@@ -13,7 +13,10 @@ JsonObject = dict[str, Any]
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A tool as listed. Schemas and `raw`, the whole definition, are the server's own and never changed."""
+    """A tool as listed. `raw` is the whole definition as the server sent it, and never changed.
+
+    `digest` is the SHA-256 of its bytes, empty where there were none.
+    """
 
     uri: ToolUri
     description: str = ""
@@ -22,6 +25,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     output_schema: JsonObject | None = None
     annotations: JsonObject = msgspec.field(default_factory=dict)
     raw: JsonObject = msgspec.field(default_factory=dict)
+    digest: str = ""
 
     @property
     def name(self) -> str:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw, UnsetType
 
 from luthier.text import one_line
 from luthier.tools import DroppedTool, JsonObject, Tool
 from luthier.uri import ToolUri
+from luthier.wire.codec import REFUSED, value
 from luthier.wire.mirrors import Mirrors, mirrors_of
+from luthier.wire.repair import UnreadableError
 
 
 class Page(msgspec.Struct, rename="camel"):
     """One page of `tools/list`. Nothing is promised about the types."""
 
-    tools: Any = UNSET
+    tools: Raw | UnsetType = UNSET
     next_cursor: Any = None
     ttl_ms: Any = None
 
 
 page_decoder = msgspec.json.Decoder(Page)
+_list = msgspec.json.Decoder(list[Raw]).decode
+_any = msgspec.json.Decoder()
 
 
 class Listing:
@@ -41,13 +46,25 @@ class Listing:
         """Take one page; what was odd in it is added to `dropped` and `oddities`."""
         if isinstance(page.ttl_ms, int) and not isinstance(page.ttl_ms, bool) and page.ttl_ms >= 0:
             self.ttl_ms = page.ttl_ms if self.ttl_ms is None else min(self.ttl_ms, page.ttl_ms)
-        if not isinstance(page.tools, list):
+        try:
+            definitions = [] if page.tools is UNSET else _list(page.tools)
+        except REFUSED:
+            page.tools = UNSET
+        if page.tools is UNSET:
             self.oddities.append("a page of the tool list has no list of tools")
             return
-        for definition in page.tools:
-            self._take(definition)
+        for text in definitions:
+            self._read(text)
 
-    def _take(self, definition: Any) -> None:
+    def _read(self, text: Raw) -> None:
+        try:
+            definition, _ = value(text, _any)
+        except UnreadableError as error:
+            self.dropped.append(DroppedTool("", f"it cannot be read: {error}"))
+            return
+        self._take(definition, text)
+
+    def _take(self, definition: Any, text: Raw) -> None:
         reason = fault_of(definition)
         name = definition.get("name") if isinstance(definition, dict) else None
         if not reason and name in self._names:
@@ -58,7 +75,7 @@ class Listing:
             self.dropped.append(DroppedTool(one_line(name, 128) if isinstance(name, str) else "", reason))
             return
         self._names.add(definition["name"])
-        self.tools.append(_tool(self._server, definition))
+        self.tools.append(_tool(self._server, definition, sha256(text).hexdigest()))
         if not isinstance(definition.get("outputSchema"), dict | None):
             self.oddities.append(
                 f"the outputSchema of {one_line(definition['name'], 128)} is not an object: not used"
@@ -93,7 +110,7 @@ def fault_of(definition: Any) -> str:
     return ""
 
 
-def _tool(server: str, definition: JsonObject) -> Tool:
+def _tool(server: str, definition: JsonObject, digest: str) -> Tool:
     description = definition.get("description")
     title = definition.get("title")
     output = definition.get("outputSchema")
@@ -106,6 +123,7 @@ def _tool(server: str, definition: JsonObject) -> Tool:
         output_schema=output if isinstance(output, dict) else None,
         annotations=annotations if isinstance(annotations, dict) else {},
         raw=definition,
+        digest=digest,
     )
 
 

@@ -1,0 +1,188 @@
+"""`luthier tools diff` and `approve`: what a server's tools are against what was approved of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from luthier.errors import LuthierError
+    from luthier.events import Observer
+    from luthier.govern import Review, Reviewed
+    from luthier.govern.differences import Difference
+    from luthier.spec import Project
+
+_MARKS = {"new": "+", "removed": "-", "changed": "~"}
+_SHOWN = 400  # characters of a value
+
+
+@command
+def diff_tools(
+    context: typer.Context,
+    server: Annotated[str | None, typer.Argument(help="Only this server's.")] = None,
+    json: JsonOption = False,
+) -> int:
+    """Show how the tools that servers list now differ from those that were approved."""
+    from luthier.cli.render import echo, show_error, to_json
+    from luthier.cli.stopping import run_async
+
+    project = found_project(context)
+    reviews, failed = run_async(_reviewed(project, server, start_logging(context)))
+    if json:
+        document = {
+            "servers": [described(review) for review in reviews],
+            "failed": {id: str(error) for id, error in failed.items()},
+        }
+        echo(to_json(document))
+    else:
+        for review in reviews:
+            echo("\n".join(lines(review)))
+    if server and failed:
+        raise failed[server]
+    for error in failed.values():
+        show_error(error)
+    return FAILED if failed and not reviews else OK
+
+
+@command
+def approve_tools(
+    context: typer.Context,
+    server: Annotated[str, typer.Argument(help="A server's id.")],
+    tools: Annotated[list[str] | None, typer.Argument(help="Only these of its tools.")] = None,
+    json: JsonOption = False,
+) -> int:
+    """Approve what a server lists now. What `diff` showed last is what is approved, or nothing is."""
+    from luthier.cli.render import echo, to_json
+    from luthier.cli.stopping import run_async
+    from luthier.runtime import Runtime
+
+    log = start_logging(context)
+    project = found_project(context)
+
+    async def work() -> tuple[Review, tuple[str, ...]]:
+        runtime = Runtime.open(project, observers=log)  # not entered: that insists on required servers
+        try:
+            review = await runtime.review_tools(server)
+            return review, await runtime.pins.approve(review, tools or (), by="operator")
+        finally:
+            await runtime.close()
+
+    review, names = run_async(work())
+    if json:
+        echo(to_json({"server": server, "approved": names}))
+        return OK
+    for tool in review.pending:
+        if tool.name in names:
+            echo("\n".join(_tool_lines(tool)))
+    echo(f"{server}: approved {len(names)} of {len(review.pending)} changes" if names else _quiet(review))
+    return OK
+
+
+async def _reviewed(
+    project: Project, server: str | None, log: Iterable[Observer]
+) -> tuple[list[Review], dict[str, LuthierError]]:
+    """A review of each server, noted as shown; and why there is none of some."""
+    from luthier.errors import LuthierError
+    from luthier.runtime import Runtime
+
+    ids = [server] if server else [e.id for e in project.servers.values() if e.approved and not e.disabled]
+    reviews: list[Review] = []
+    failed: dict[str, LuthierError] = {}
+    runtime = Runtime.open(project, observers=log)  # not entered: that insists on required servers
+    try:
+        for id in ids:
+            try:
+                review = await runtime.review_tools(id)
+            except LuthierError as error:
+                failed[id] = error
+            else:
+                await runtime.pins.show(review)
+                reviews.append(review)
+    finally:
+        await runtime.close()
+    return reviews, failed
+
+
+def lines(review: Review) -> list[str]:
+    """A review for people."""
+    if not review.pending:
+        return [_quiet(review)]
+    said = [f"{review.server}: nothing is approved yet" if review.first else f"{review.server}:"]
+    for tool in review.pending:
+        said += [f"  {line}" for line in _tool_lines(tool)]
+    said.append(f"  To approve just this: luthier tools approve {review.server}")
+    return said
+
+
+def described(review: Review) -> dict[str, Any]:
+    """A review as JSON."""
+    import msgspec
+
+    return {
+        "server": review.server,
+        "first": review.first,
+        "tools": [
+            {
+                "name": tool.name,
+                "state": tool.why or "approved",
+                "hash": tool.hash,
+                "approved": {"hash": tool.pin.hash, "at": tool.pin.at, "by": tool.pin.by}
+                if tool.pin
+                else None,
+                "differences": [msgspec.to_builtins(one) for one in _differences(tool)],
+            }
+            for tool in review.tools
+        ],
+    }
+
+
+def _quiet(review: Review) -> str:
+    return f"{review.server}: all {len(review.tools)} tools are as they were approved"
+
+
+def _tool_lines(tool: Reviewed) -> list[str]:
+    from luthier.text import one_line
+
+    said = [f"{_MARKS[tool.why]} {one_line(tool.name)}  {tool.why}  {tool.hash[:12]}".rstrip()]
+    return said + [f"    {line}" for one in _differences(tool) for line in _difference_lines(one)]
+
+
+def _difference_lines(one: Difference) -> list[str]:
+    from msgspec import UNSET
+
+    from luthier.text import one_line
+
+    said = [one_line(one.path) or "/"]
+    if one.old is not UNSET:
+        said.append(f"  - {_shown(one.old, one.new)}")
+    if one.new is not UNSET:
+        said.append(f"  + {_shown(one.new, one.old)}")
+    return said
+
+
+def _differences(tool: Reviewed) -> tuple[Difference, ...]:
+    from luthier.govern.differences import differences
+    from luthier.govern.pins import definition_of
+
+    if tool.why == "removed":
+        return ()
+    old = tool.pin.definition if tool.pin else {}
+    return differences(old, definition_of(tool.tool)) if tool.tool else ()
+
+
+def _shown(value: Any, other: Any) -> str:
+    """A value on one line; of a long text, where it begins to differ from the other."""
+    import msgspec
+
+    from luthier.text import one_line
+
+    if isinstance(value, str) and isinstance(other, str) and len(value) > _SHOWN:
+        same = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), 0)
+        start = max(0, same - _SHOWN // 4)
+        value = ("…" if start else "") + value[start:]
+    return one_line(msgspec.json.encode(value).decode(), _SHOWN)

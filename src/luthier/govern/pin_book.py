@@ -1,0 +1,244 @@
+"""The book of pins: keeps them in the state store, judges every list by them, and takes approvals.
+
+In development the first list of a server pins itself; in production everything waits for a person. Whatever
+cannot be read says no: an unreadable store and a value that holds no pins raise StoreError, and the gate
+denies. What was judged is looked at again when the store has changed, which is asked once a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from luthier.connect.state import MemoryState
+from luthier.errors import NotFoundError, Refused, StoreError
+from luthier.events import Observers, ToolsChanged
+from luthier.govern import pins
+from luthier.govern.pins import Judgement, Mark, Pin, Review
+from luthier.text import near
+from luthier.tools import Manifest, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from luthier.clock import Clock
+    from luthier.connect.state import StateStore
+
+    T = TypeVar("T")
+
+PINS = "pins"
+SHOWN = "shown"
+FIRST_USE = "first use"
+
+AGAIN = 1.0
+"""Seconds for which the store is taken to be as it was."""
+
+_MOST = 4096  # tools that are known to be good; a list that is read again brings new ones
+_MANY = 16  # definitions whose canonical form is made beside the loop, not on it
+
+
+class PinBook:
+    """`production`: nothing is pinned by itself."""
+
+    def __init__(
+        self,
+        store: StateStore,
+        *,
+        clock: Clock,
+        observers: Observers | None = None,
+        production: bool = False,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._observers = observers or Observers()
+        self._production = production
+        self._good: dict[int, Tool] = {}  # the tools themselves, so that their ids stay theirs
+        self._marks: dict[str, dict[str, Mark]] = {}
+        self._told: dict[str, Judgement] = {}
+        self._revision = -1
+        self._looked_at = float("-inf")
+
+    def is_good(self, tool: Tool) -> bool:
+        """Whether this very tool was judged, and well. Raises StoreError."""
+        if self._clock.monotonic() - self._looked_at >= AGAIN:
+            self._look()
+        return id(tool) in self._good
+
+    async def fits(self, tool: Tool) -> bool:
+        """Whether the tool is as it was pinned. Raises StoreError."""
+        marks = await self._marks_of(tool.uri.server)
+        if marks is None or not pins.fits(tool, marks.get(tool.name)):
+            return False
+        if len(self._good) >= _MOST:
+            self._good.clear()
+        self._good[id(tool)] = tool
+        return True
+
+    async def waits(self, server: str) -> bool:
+        """Whether nothing of a server may be used, or even asked for, before a person approves it."""
+        return self._production and await self._marks_of(server) is None
+
+    async def judge(self, manifest: Manifest) -> Judgement:
+        """The manifest without what is held back. Raises StoreError."""
+        marks = await self._marks_of(manifest.server)
+        if marks is None:
+            if self._production:
+                return Judgement(msgspec.structs.replace(manifest, tools=(), dropped=()), waiting=True)
+            if not manifest.tools:
+                return Judgement(manifest)
+            return await self._pin_first(manifest)
+        other = sum(1 for tool in manifest.tools if not _is_same(tool, marks.get(tool.name)))
+        judgement = await (asyncio.to_thread if other > _MANY else _here)(pins.judge, manifest, marks)
+        self._tell(judgement)
+        return judgement
+
+    async def review(self, manifest: Manifest) -> Review:
+        """Each tool beside its pin. Nothing is pinned by it. Raises StoreError."""
+        stored = await self._run(self._store.get, PINS, manifest.server)
+        return _readable(partial(pins.review, manifest), stored, manifest.server)
+
+    async def show(self, review: Review) -> None:
+        """Note that a person was shown this: the next approval is of just this."""
+        shown = {tool.name: tool.hash for tool in review.pending}
+        await self._run(self._store.put, SHOWN, review.server, shown)
+
+    async def approve(self, review: Review, names: Iterable[str] = (), *, by: str) -> tuple[str, ...]:
+        """Pin the tools of a review, all that are pending or those named; the names of what changed.
+
+        Approved is what the review holds, whatever the server lists by now. Raises Refused where a person was
+        shown something else, or where pins were changed since the review; NotFoundError for unknown names.
+        """
+        wanted = _wanted(review, tuple(names))
+        shown = await self._run(self._store.get, SHOWN, review.server)
+        if shown is not None:
+            _same_as_shown(review.server, wanted, _readable(_hashes_in, shown, review.server))
+        made = pins.pinned(
+            (tool.tool for tool in wanted if tool.tool is not None), at=self._clock.now(), by=by
+        )
+        before = {tool.name: tool.pin for tool in review.tools if tool.pin is not None}
+        gone = {tool.name for tool in wanted if tool.tool is None}
+        after = {name: pin for name, pin in (before | made).items() if name not in gone}
+        value = msgspec.to_builtins(after)
+        if not await self._run(self._store.swap, PINS, review.server, review.stored, value):
+            raise _changed(review.server, "Its pins were changed meanwhile.")
+        await self._run(self._store.delete, SHOWN, review.server)
+        self._looked_at = float("-inf")
+        return tuple(sorted(gone | made.keys()))
+
+    async def _pin_first(self, manifest: Manifest) -> Judgement:
+        def pin() -> bool:
+            made = pins.pinned(manifest.tools, at=self._clock.now(), by=FIRST_USE)
+            return self._store.swap(PINS, manifest.server, None, msgspec.to_builtins(made))
+
+        await self._run(pin)  # False: another process was first, and its pins hold
+        self._look()
+        marks = await self._marks_of(manifest.server)
+        if marks is None:
+            raise StoreError(f"The pins of server {manifest.server!r} were not kept.")
+        return pins.judge(manifest, marks)
+
+    async def _marks_of(self, server: str) -> dict[str, Mark] | None:
+        self._look()
+        marks = self._marks.get(server)
+        if marks is None:
+            revision = self._revision
+            value = await self._run(self._store.get, PINS, server)
+            if value is None:
+                return None
+            marks = _readable(pins.marks_in, value, server)
+            if revision == self._revision:
+                self._marks[server] = marks
+        return marks
+
+    def _look(self) -> None:
+        """Forget what was judged if the store has changed."""
+        revision = self._store.revision()
+        if revision != self._revision:
+            self._revision = revision
+            self._good.clear()
+            self._marks.clear()
+        self._looked_at = self._clock.monotonic()
+
+    def _tell(self, judgement: Judgement) -> None:
+        """Tell of a difference once."""
+        server = judgement.manifest.server
+        told = self._told.get(server)
+        if told is not None and (told.held, told.removed) == (judgement.held, judgement.removed):
+            return
+        if not judgement.held and not judgement.removed:
+            self._told.pop(server, None)
+            return
+        self._told[server] = Judgement(Manifest(server=server), judgement.held, judgement.removed)
+        self._observers.notify(
+            ToolsChanged(
+                at=self._clock.now(),
+                server=server,
+                changed=_those(judgement, "changed"),
+                added=_those(judgement, "new"),
+                removed=judgement.removed,
+            )
+        )
+
+    async def _run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """A store in memory keeps nobody waiting; another one is asked beside the loop."""
+        run = _here if isinstance(self._store, MemoryState) else asyncio.to_thread
+        return await run(function, *arguments)
+
+
+async def _here(function: Callable[..., T], *arguments: Any) -> T:
+    return function(*arguments)
+
+
+def _is_same(tool: Tool, mark: Mark | None) -> bool:
+    return mark is None or mark.raw == tool.digest
+
+
+def _those(judgement: Judgement, why: str) -> tuple[str, ...]:
+    return tuple(sorted(name for name, is_ in judgement.held.items() if is_ == why))
+
+
+def _readable(read: Callable[[Any], T], value: Any, server: str) -> T:
+    try:
+        return read(value)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise StoreError(
+            f"The pins of server {server!r} cannot be read: {error}.",
+            hint="Restore the store; none of the server's tools is used until then.",
+        ) from None
+
+
+def _hashes_in(value: Any) -> dict[str, str]:
+    return msgspec.convert(value, dict[str, str])
+
+
+def _wanted(review: Review, names: tuple[str, ...]) -> list[pins.Reviewed]:
+    if not names:
+        return list(review.pending)
+    known = {tool.name: tool for tool in review.tools}
+    for name in names:
+        if name not in known:
+            where = f"on server {review.server!r}"
+            raise NotFoundError("tool", name, near=near(name, known), where=where)
+    return [known[name] for name in dict.fromkeys(names) if known[name].why]
+
+
+def _same_as_shown(server: str, wanted: Iterable[pins.Reviewed], shown: Mapping[str, str]) -> None:
+    for tool in wanted:
+        if shown.get(tool.name) != tool.hash:
+            raise _changed(server, f"Tool {tool.name!r} was changed since it was shown.")
+
+
+def _changed(server: str, reason: str) -> Refused:
+    return Refused(
+        "approval",
+        f"Nothing was approved: {reason}",
+        rule="pins",
+        place=f"pins of server {server!r}",
+        hint=f"Look again: luthier tools diff {server}",
+    )
+
+
+__all__ = ["FIRST_USE", "PINS", "Judgement", "Pin", "PinBook", "Review"]

@@ -1,0 +1,102 @@
+"""`luthier tools diff` and `approve` over a server that is edited between two commands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from luthier.cli.pins import lines
+from luthier.govern import pins
+from luthier.tools import Manifest, Tool
+from luthier.uri import ToolUri
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli
+
+
+def test_before_the_first_use_everything_is_new_and_looking_pins_nothing(cli: Cli, project: Path) -> None:
+    for _ in range(2):
+        done = cli("tools", "diff")
+        assert done.exit_code == 0, done.output
+        assert done.stdout.startswith("greeter: nothing is approved yet\n  + greet  new  ")
+        assert "luthier tools approve greeter" in done.stdout
+
+
+def test_diff_as_json_tells_state_hash_and_differences(cli: Cli, project: Path) -> None:
+    (server,) = json.loads(cli("tools", "diff", "greeter", "--json").stdout)["servers"]
+    assert (server["server"], server["first"]) == ("greeter", True)
+    (tool,) = server["tools"]
+    assert (tool["name"], tool["state"], len(tool["hash"]), tool["approved"]) == ("greet", "new", 64, None)
+    assert {"path": "/name", "new": "greet"} in tool["differences"]
+
+
+def test_approve_tells_what_it_approved(cli: Cli, project: Path) -> None:
+    done = cli("tools", "approve", "greeter", "greet")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0].startswith("+ greet  new  ")
+    assert done.stdout.splitlines()[-1] == "greeter: approved 1 of 1 changes"
+    assert json.loads(cli("tools", "approve", "greeter", "--json").stdout)["server"] == "greeter"
+
+
+def test_an_unknown_server_and_an_unknown_tool_are_named(cli: Cli, project: Path) -> None:
+    assert "Did you mean greeter?" in cli("tools", "diff", "greter").stderr
+    done = cli("tools", "approve", "greeter", "gret")
+    assert done.exit_code == 1
+    assert "Did you mean greet?" in done.stderr
+
+
+def test_a_server_that_cannot_be_reached_costs_only_itself(cli: Cli, project: Path) -> None:
+    config = project / "luthier.yaml"
+    config.write_text(
+        config.read_text() + "\n  broken: {command: python, args: [nothing.py], max_retries: 0}\n"
+    )
+    done = cli("tools", "diff")
+    assert done.exit_code == 0
+    assert "greeter:" in done.stdout
+    assert "broken" in done.stderr
+    assert cli("tools", "diff", "broken").exit_code == 1
+    document = json.loads(cli("tools", "diff", "--json").stdout)
+    assert list(document["failed"]) == ["broken"]
+
+
+def tool(description: str, *, digest: str) -> Tool:
+    raw = {"name": "play", "description": description, "inputSchema": {}}
+    return Tool(uri=ToolUri.mcp("lute", "play"), input_schema={}, raw=raw, digest=digest)
+
+
+def shown(old: str, new: str) -> list[str]:
+    import msgspec
+
+    stored = msgspec.to_builtins(pins.pinned([tool(old, digest="a")], at=0, by="me"))
+    return lines(pins.review(Manifest(server="lute", tools=(tool(new, digest="b"),)), stored))
+
+
+def test_a_change_is_shown_by_its_path_old_and_new_and_escaped() -> None:
+    said = shown("plays", "plays\x1b[2J\u202e <all>\n")
+    assert said[0] == "lute:"
+    assert said[1].startswith("  ~ play  changed  ")
+    assert said[2:5] == [
+        "      /description",
+        '        - "plays"',
+        '        + "plays\\u001b[2J\\u202e <all>\\n"',
+    ]
+
+
+def test_of_a_long_text_the_part_that_changed_is_shown() -> None:
+    said = shown("a" * 5000 + "good" + "b" * 5000, "a" * 5000 + "evil" + "b" * 5000)
+    assert "good" in said[3]
+    assert "evil" in said[4]
+    assert all(len(line) < 500 for line in said)
+
+
+def test_what_is_gone_is_named_and_what_is_the_same_is_not() -> None:
+    import msgspec
+
+    same = tool("plays", digest="a")
+    stored = msgspec.to_builtins(pins.pinned([same], at=0, by="me"))
+    assert lines(pins.review(Manifest(server="lute", tools=(same,)), stored)) == [
+        "lute: all 1 tools are as they were approved"
+    ]
+    assert lines(pins.review(Manifest(server="lute"), stored))[1:2] == ["  - play  removed"]
