@@ -273,6 +273,8 @@ async def what_governs_a_tool_outlives_its_server(bench: Bench) -> None:
         with pytest.raises(WireError):
             await rt.call("mcp://faulty/act")
         tools.write_text("two three")
+        assert listed(await rt.tools.load()) == {"act"}  # what is new waits for approval
+        await rt.pins.approve(await rt.review_tools("faulty"), by="operator")
         assert listed(await rt.tools.load()) == {"act", "three"}
         assert (await rt.call("mcp://faulty/three")).content == "from the file"
 
