@@ -18,13 +18,13 @@ from luthier.govern import AuditLog, AuditPlaces, FileAudit, Gateway, PinBook, P
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.toolset import ToolSet
-from luthier.secrets import Secret
 from luthier.spec import Project, check_ensemble, find_project, load_project, read_project
 from luthier.taint import Labelled, merge
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
 from luthier.tools.custom import CustomTool
 from luthier.tools.custom import tool as make_tool
+from luthier.tools.headers import wrapped
 from luthier.uri import ToolUri
 from luthier.workflows import FileRecords, Run, Services, run_ensemble
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from luthier.govern import PolicyCall, Review
+    from luthier.secrets import Secret
     from luthier.spec import ServerEntry
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
@@ -262,7 +263,7 @@ class Runtime:
             uri=uri,
             arguments=_labelled(arguments),
             timeout=timeout,
-            headers=_secret(headers) if headers else None,
+            headers=wrapped(headers) if headers else None,
         )
         outcome = await self._gateway.call(call)
         if isinstance(outcome, Refusal):
@@ -300,11 +301,6 @@ def _with_servers(project: Project, added: Mapping[str, ServerEntry]) -> Project
     import msgspec
 
     return msgspec.structs.replace(project, servers={**project.servers, **added})
-
-
-def _secret(headers: Mapping[str, str | Secret]) -> dict[str, Secret]:
-    """Wrapped, so that nobody sees the values; what is no text is refused by the gate."""
-    return {name: Secret(value) if isinstance(value, str) else value for name, value in headers.items()}
 
 
 def _custom(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTool[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from luthier.redaction import known
 from luthier.secrets import Secret
 from luthier.text import one_line
 
@@ -30,6 +31,18 @@ _OURS = FRAMING | {
 }
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+
+
+def wrapped(headers: Mapping[str, str | Secret]) -> dict[str, Secret]:
+    """Headers as a call holds them: nobody sees the values, and what shows up of them is blotted out.
+
+    What is no text stays as it is, for `call_fault` to find.
+    """
+    made = {name: Secret(value) if isinstance(value, str) else value for name, value in headers.items()}
+    for value in made.values():
+        if isinstance(value, Secret):
+            known.add(value.reveal().rpartition(" ")[2])  # without the name of a scheme
+    return made
 
 
 def name_fault(name: Any, ours: frozenset[str] = FRAMING) -> str | None:

@@ -17,7 +17,6 @@ from luthier.errors import ProtocolError, WireError
 from luthier.text import one_line
 from luthier.wire import faults
 from luthier.wire.codec import REFUSED, Message, decode, encode, read, value
-from luthier.wire.hiding import hide
 from luthier.wire.inbox import Inbox, find_id
 from luthier.wire.pending import OnProgress, Outcome, Pending, Request, as_id
 from luthier.wire.repair import UnreadableError
@@ -110,13 +109,7 @@ class Link:
         except asyncio.CancelledError:
             self._abandon(request, "the caller no longer waits")
             raise
-        if routing.headers is None:
-            return self.result(request, outcome)
-        try:
-            return self.result(request, outcome)
-        except WireError as error:
-            hide(error, routing.headers.values())
-            raise
+        return self.result(request, outcome)
 
     def begin(
         self,

@@ -10,6 +10,7 @@ import pytest
 from luthier.clock import FakeClock
 from luthier.errors import CallTimeoutError, HttpError, ProtocolError
 from luthier.secrets import Secret
+from luthier.tools.headers import wrapped
 from luthier.wire import Handlers
 from luthier.wire.auth.authorizers import Bearer, Signed
 from luthier.wire.http import OutgoingHttp
@@ -38,8 +39,12 @@ from tests.wire.http.test_legacy_sse import Sse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ADA, BOB = {"authorization": Secret("Bearer ada-canary")}, {"Authorization": Secret("Bearer bob")}
 ENTRY = Bearer(Secret("entry"), server="far")
+
+
+def given(name: str) -> dict[str, Secret]:
+    """Made in each test, for what is known to be secret is forgotten between them."""
+    return wrapped({"authorization": f"Bearer {name}-canary"})
 
 
 def keeping_a_session(asked: Asked, out: Answering) -> None:
@@ -78,8 +83,8 @@ async def test_headers_go_along_with_their_call_alone_in_place_of_the_entrys_own
     ):
         await bounded(session.list_tools(timeout=5))
         said = ["ada", "all", "bob"]
-        given = [{**ADA, "x-team": Secret("own")}, None, BOB]
-        calls = (call(session, who, headers=one) for who, one in zip(said, given, strict=True))
+        sent = [{**given("ada"), "x-team": Secret("own")}, None, given("bob")]
+        calls = (call(session, who, headers=one) for who, one in zip(said, sent, strict=True))
         assert await asyncio.gather(*calls) == said
         seen = {
             asked.json.get("params", asked.json)["arguments"]["text"]: asked
@@ -89,7 +94,7 @@ async def test_headers_go_along_with_their_call_alone_in_place_of_the_entrys_own
         assert {who: asked.headers["authorization"] for who, asked in seen.items()} == {
             "ada": "Bearer ada-canary",
             "all": "Bearer entry",
-            "bob": "Bearer bob",
+            "bob": "Bearer bob-canary",
         }
         assert {who: asked.headers["x-team"] for who, asked in seen.items()} == {
             "ada": "own",
@@ -129,11 +134,11 @@ async def test_a_refused_authorization_is_the_callers_and_nothing_stronger_is_tr
 
     async with Site(picky) as site, session_at(site.url, kind, authorizer=watched) as session:
         with pytest.raises(HttpError, match="with the credentials given for this call") as caught:
-            await call(session, headers=ADA)
+            await call(session, headers=given("ada"))
         assert caught.value.status == status
         assert "the entry's own was not used" in caught.value.hint
         assert "ada-canary" not in repr((caught.value, vars(caught.value), caught.value.facts()))
-        assert caught.value.answer.excerpt == '{"error":"no …"}'
+        assert caught.value.answer.excerpt == '{"error":"no [redacted]"}'
         assert sum(map(is_call, site.asked)) == 1
         assert watched.asked_again == 0
         assert await call(session, "own") == "own"
@@ -142,7 +147,7 @@ async def test_a_refused_authorization_is_the_callers_and_nothing_stronger_is_tr
 async def test_the_signature_of_the_entry_goes_along_whoever_calls() -> None:
     signed = Signed(Bearer(Secret(""), server="far"), Secret("shared"), FakeClock())
     async with Site(modern) as site:
-        target = target_of(site.url, authorizer=signed).given(ADA)
+        target = target_of(site.url, authorizer=signed).given(given("ada"))
         assert target.authorizer is not None
         headers = await target.authorizer.headers(OutgoingHttp("POST", site.url, b"{}"))
         assert headers.keys() == {"X-Conductor-Timestamp", "X-Conductor-Signature"}
@@ -173,7 +178,7 @@ async def test_the_answer_to_a_call_is_resumed_with_its_headers() -> None:
             keeping_a_session(asked, out)
 
     async with Site(cut) as site, session_at(site.url, authorizer=ENTRY) as session:
-        await bounded(session.call_tool("echo", {}, timeout=10, headers=ADA))
+        await bounded(session.call_tool("echo", {}, timeout=10, headers=given("ada")))
         assert site.asked[-1].method == "GET"
         assert site.asked[-1].headers["authorization"] == "Bearer ada-canary"
         assert site.asked[-1].headers["mcp-session-id"] == "s1"
@@ -191,7 +196,7 @@ async def test_a_forgotten_session_is_begun_anew_under_the_entrys_own_credential
             legacy(asked, out)
 
     async with Site(forgetful) as site, session_at(site.url, authorizer=ENTRY) as session:
-        assert await call(session, "hi", headers=ADA) == "hi"
+        assert await call(session, "hi", headers=given("ada")) == "hi"
         tokens = [(asked.rpc, asked.headers["authorization"]) for asked in site.asked]
         assert [token for rpc, token in tokens if rpc == "initialize"] == ["Bearer entry"] * 2
         assert [token for rpc, token in tokens if rpc == "tools/call"] == ["Bearer ada-canary"] * 2
@@ -216,7 +221,7 @@ async def test_a_call_is_called_off_with_its_headers_and_nothing_is_told_of_them
     handlers = Handlers(on_noise=noise.append)
     async with Site(slow) as site, session_at(site.url, kind, authorizer=ENTRY, handlers=handlers) as session:
         with pytest.raises(CallTimeoutError):
-            await call(session, timeout=0.1, headers=ADA)
+            await call(session, timeout=0.1, headers=given("ada"))
         await until(lambda: noise)
         assert site.asked[-1].rpc == "notifications/cancelled"
         assert site.asked[-1].headers["authorization"] == "Bearer ada-canary"
@@ -237,7 +242,7 @@ async def test_a_task_is_followed_with_the_headers_of_its_call() -> None:
                 out.give(body=modern_result(asked))
 
     async with Site(tasks) as site, session_at(site.url, authorizer=ENTRY) as session:
-        assert await call(session, headers=ADA) == "done"
+        assert await call(session, headers=given("ada")) == "done"
         assert [asked.headers["authorization"] for asked in site.asked[-2:]] == ["Bearer ada-canary"] * 2
         assert site.asked[-1].rpc == "tasks/get"
 
@@ -255,7 +260,7 @@ async def test_a_call_that_is_asked_back_goes_on_with_its_headers() -> None:
 
     handlers = Handlers(elicitation=person)
     async with Site(asks) as site, session_at(site.url, authorizer=ENTRY, handlers=handlers) as session:
-        await call(session, headers=ADA)
+        await call(session, headers=given("ada"))
         assert [asked.headers["authorization"] for asked in site.asked[-2:]] == ["Bearer ada-canary"] * 2
 
 
@@ -266,9 +271,9 @@ async def test_an_error_that_echoes_what_was_given_does_not_show_it() -> None:
 
     async with Site(on_call(echoing, modern)) as site, session_at(site.url) as session:
         with pytest.raises(ProtocolError) as caught:
-            await call(session, headers=ADA)
+            await call(session, headers=given("ada"))
         assert "canary" not in f"{caught.value} {caught.value.args} {caught.value.data}"
-        assert caught.value.data == {"tokens": ["…"], "n": 1}
+        assert caught.value.data == {"tokens": ["[redacted]"], "n": 1}
 
 
 async def test_what_breaks_on_the_way_holds_no_request_as_its_cause() -> None:
@@ -278,7 +283,7 @@ async def test_what_breaks_on_the_way_holds_no_request_as_its_cause() -> None:
 
     async with Site(on_call(odd, modern)) as site, session_at(site.url) as session:
         with pytest.raises(ProtocolError, match="not HTTP") as caught:
-            await call(session, headers=ADA)
+            await call(session, headers=given("ada"))
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
 
@@ -287,7 +292,7 @@ def test_a_target_shows_no_headers() -> None:
     target = target_of(
         "https://far.example/mcp?key=hidden", headers={"X-Key": "hidden"}, proxy="http://u:hidden@p"
     )
-    assert repr(target.given(ADA)) == "HttpTarget('far', 'https://far.example/mcp')"
+    assert repr(target.given(given("ada"))) == "HttpTarget('far', 'https://far.example/mcp')"
     assert target.given(None) is target
 
 

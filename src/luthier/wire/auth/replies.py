@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
 
 from luthier.errors import ConnectError
 from luthier.secrets import Secret
 from luthier.text import one_line
 from luthier.web import shown
 from luthier.wire.auth.tokens import Tokens, life
-from luthier.wire.hiding import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,3 +98,17 @@ def _hint(code: str) -> str:
             return "It does not know this server's URL as a resource."
         case _:
             return ""
+
+
+def redacted(text: str, secrets: Iterable[Secret | None]) -> str:
+    """The text with every spelling in which a secret may be echoed blotted out."""
+    for secret in secrets:
+        plain = secret.reveal() if secret else ""
+        for spelling in _spellings(plain) if plain else ():
+            text = text.replace(spelling, "…")
+    return text
+
+
+def _spellings(plain: str) -> tuple[str, ...]:
+    encoded = base64.b64encode(plain.encode("utf-8", "surrogatepass")).decode()
+    return plain, quote(plain, safe="", errors="replace"), quote_plus(plain, errors="replace"), encoded

@@ -9,7 +9,6 @@ from luthier.clock import Deadline
 from luthier.errors import ConnectError, ConnectionLostError, WireError
 from luthier.text import one_line
 from luthier.wire.frame import Oversized
-from luthier.wire.hiding import hide
 from luthier.wire.http import facts
 from luthier.wire.http.facts import Asked, asked_for
 from luthier.wire.http.sse import STREAM, Event, EventParser
@@ -162,8 +161,6 @@ class SseTransport:
             async with Deadline(self._clock, NOTICE if message.id is None else None):
                 await self._post(message)
         except WireError as error:
-            if message.headers is not None:
-                hide(error, message.headers.values())
             if message.id is None:
                 self._noise(f"{message.method or 'an answer'} was not taken: {error.message}")
             else:

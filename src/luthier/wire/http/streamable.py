@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from luthier.clock import Deadline
 from luthier.errors import WireError
 from luthier.wire.era import HANDSHAKE_VERSIONS
-from luthier.wire.hiding import hide
 from luthier.wire.http import facts
 from luthier.wire.http.bodies import beginning, is_error, is_message
 from luthier.wire.http.facts import asked_for
@@ -118,8 +117,6 @@ class StreamableTransport:
             else:
                 await self._ask(message, id)
         except WireError as error:
-            if message.headers is not None:
-                hide(error, message.headers.values())
             if id is None:
                 self._noise(f"{message.method or 'an answer'} was not taken: {error.message}")
             else:
