@@ -8,7 +8,6 @@ this, in whatever way, is no connection.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import ssl
 from typing import TYPE_CHECKING
@@ -50,7 +49,7 @@ def connector(
         keepalive_timeout=KEEP_ALIVE,
         ssl=context(tls),
         resolver=_guarded(inner, reach),
-        socket_factory=_sockets(reach),
+        socket_factory=sockets(reach),
     )
 
 
@@ -74,7 +73,7 @@ def context(tls: TlsFiles) -> ssl.SSLContext:
 def judge(host: str, found: list[ResolveResult], reach: Reach) -> list[ResolveResult]:
     """The addresses of a name, if all of them may be connected to. Raises OSError."""
     if not found:
-        raise OSError(None, f"{host} has no address")
+        raise OSError(None, "it stands for no address")
     for item in found:
         fault = address_fault(item["host"], reach)
         if fault is not None:
@@ -91,18 +90,24 @@ def _guarded(inner: AbstractResolver, reach: Reach) -> AbstractResolver:
         ) -> list[ResolveResult]:
             try:
                 return judge(host, await inner.resolve(host, port, family), reach)
-            except (OSError, asyncio.CancelledError):
+            except RefusedAddressError:
                 raise
             except Exception as error:
-                raise OSError(None, f"{host} cannot be looked up: {type(error).__name__}") from error
+                raise OSError(None, _why(error)) from error
 
         async def close(self) -> None:
-            await inner.close()
+            """It is closed by whoever made the inner one."""
 
     return Guarded()
 
 
-def _sockets(reach: Reach) -> SocketFactoryType:
+def _why(error: Exception) -> str:
+    """What may be told of a failed lookup. That of a resolver that is broken stays with the cause."""
+    name = type(error).__name__
+    return error.strerror or str(error) or name if isinstance(error, OSError) else name
+
+
+def sockets(reach: Reach) -> SocketFactoryType:
     """Opens sockets for addresses that may be connected to: none gets past, whoever found it."""
 
     def made(address: AddrInfoType) -> socket.socket:

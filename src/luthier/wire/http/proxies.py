@@ -7,6 +7,8 @@ import ipaddress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from luthier.web import address_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -28,12 +30,8 @@ def _read(environ: Mapping[str, str], name: str) -> str:
 
 
 def _is_local(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    address = address_of(host)
+    return host == "localhost" or host.endswith(".localhost") or (address is not None and address.is_loopback)
 
 
 def _excepted(host: str, port: int | None, exceptions: str) -> bool:
