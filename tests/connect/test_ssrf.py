@@ -16,12 +16,13 @@ from ruamel.yaml import YAML
 
 from luthier.clock import SystemClock
 from luthier.connect import ServerRegistry
-from luthier.connect.targets import target_of
+from luthier.connect.targets import auth_of, target_of
 from luthier.errors import ConnectError, HttpError, WireError
-from luthier.spec.project import ServerEntry
+from luthier.spec.project import Auth, ServerEntry
+from luthier.spec.urls import rules_of
 from luthier.web import Reach, UrlRules
-from luthier.wire.auth import Means
-from luthier.wire.http import HttpClient, HttpTarget, TlsFiles, open_remote
+from luthier.wire.auth import Means, MemoryTokens, make_authorizer
+from luthier.wire.http import HttpClient, HttpTarget, OutgoingHttp, TlsFiles, open_remote
 from luthier.wire.http.facts import Asked
 from tests.connect.canary import BOUND, Canary, Names, Silent
 from tests.wire.http.support import Answering, Site
@@ -215,6 +216,33 @@ async def test_a_stream_that_names_another_place_for_messages_is_not_followed(en
                 with pytest.raises(WireError):
                     await open_remote(client, target, "sse", clock=SystemClock(), timeout=entry.timeout)
         assert await canary.heard() == 0
+
+
+async def test_a_token_endpoint_of_the_entry_is_judged_by_its_address_too() -> None:
+    names = Names(CASES["names"])
+    async with Canary() as canary:
+        for environment, text, heard in (
+            ("production", f"https://inside.example:{canary.port}/token", 0),
+            ("development", f"https://${{HOST}}:{canary.port}/token", 0),
+            ("development", f"https://inside.example:{canary.port}/token", 1),
+        ):
+            said = Auth(type="oauth", client_id="me", client_secret="x", token_url=text)
+            entry = ServerEntry(id="far", transport="http", url="https://mcp.example.com/", auth=said)
+            registry = ServerRegistry([entry], environment=environment)
+            async with client_with(names) as client, asyncio.timeout(BOUND):
+                authorizer = make_authorizer(
+                    auth_of(entry, registry, {"HOST": "inside.example"}),
+                    server=entry.id,
+                    url="https://mcp.example.com/",
+                    secret=None,
+                    client=client,
+                    tokens=MemoryTokens(),
+                    clock=SystemClock(),
+                    rules=rules_of(entry, environment),
+                )
+                with pytest.raises(ConnectError):
+                    await authorizer.headers(OutgoingHttp("POST", "https://mcp.example.com/"))
+            assert await canary.heard() == heard
 
 
 # Proxies

@@ -59,8 +59,6 @@ def url_fault(url: str, reach: Reach) -> UrlFault | None:
 
 def reach_fault(url: str, reach: Reach) -> UrlFault | None:
     """The second half of `url_fault`, for what is a URL by its form."""
-    if reach is Reach.any:
-        return None
     scheme, host, _ = origin(url)
     address = address_of(host)
     if address is not None:
