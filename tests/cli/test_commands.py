@@ -164,6 +164,26 @@ def test_what_a_policy_denies_exits_3_and_tells_where_it_is_written(cli: Cli, pr
     assert "then: allow" in done.stderr
 
 
+def test_what_must_be_asked_for_exits_3_where_nobody_can_be_asked(cli: Cli, project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("policies: [{when: {tool: 'mcp://greeter/*'}, then: ask}]\n")
+    done = cli("call", "mcp://greeter/greet", "-a", "name=Jo")
+    assert done.exit_code == 3
+    assert "luthier approvals approve" in done.stderr
+    done = cli("run", "hello")
+    assert done.exit_code == 3
+    assert "needs an approval" in done.stderr
+
+
+def test_requests_that_are_not_there(cli: Cli, project: Path) -> None:
+    assert json.loads(cli("approvals", "list", "--json").stdout) == {"requests": []}
+    assert cli("approvals", "list").stdout == ""
+    for word in ("show", "approve", "deny"):
+        done = cli("approvals", word, "abc")
+        assert done.exit_code == 2
+        assert "no request 'abc'" in done.stderr
+
+
 def test_policies_that_cannot_be_read_stop_everything(cli: Cli, project: Path) -> None:
     with (project / "luthier.yaml").open("a") as file:
         file.write("policies: [{when: {tool: greet}, then: perhaps}]\n")

@@ -69,18 +69,20 @@ def test_steps_of_a_nested_run_are_indented() -> None:
     assert "   deep" in drawn(board)
 
 
-def at_terminal(folder: Path, *words: str, **environ: str) -> str:
-    """What the command writes when stdout and stderr are a terminal."""
+def at_terminal(folder: Path, *words: str, typed: str = "", **environ: str) -> str:
+    """What the command writes when stdout and stderr are a terminal, and stdin where something is typed."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "luthier", *words],
         cwd=folder,
         stdout=theirs,
         stderr=theirs,
-        stdin=subprocess.DEVNULL,
+        stdin=theirs if typed else subprocess.DEVNULL,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "120"} | environ,
     )
     os.close(theirs)
+    if typed:
+        os.write(ours, typed.encode())
     seen = b""
     try:
         while chunk := os.read(ours, 65536):
@@ -104,6 +106,29 @@ def test_a_list_at_a_terminal_is_a_table_with_a_head(project: Path) -> None:
     seen = at_terminal(project, "servers", "list")
     assert "reached by" in seen
     assert "\t" not in seen
+
+
+ASKING = """
+policies:
+  rules:
+    - {name: greetings, when: {tool: "mcp://greeter/*", argument: /name}, then: ask, reason: Be kind.}
+"""
+
+
+@pytest.mark.parametrize(("typed", "said"), [("yes\n", "Hello, Al"), ("n\n", "operator said no")])
+@pytest.mark.parametrize(
+    "words", [("call", "mcp://greeter/greet", "-a", "name=Al"), ("run", "hello", "-i", "name=Al")]
+)
+def test_a_person_at_a_terminal_is_asked_in_place(
+    project: Path, words: tuple[str, ...], typed: str, said: str
+) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write(ASKING)
+    seen = at_terminal(project, *words, typed=typed)
+    assert "mcp://greeter/greet wants an approval: Be kind." in seen
+    assert '/name = "Al"' in seen
+    assert "luthier.yaml:" in seen
+    assert said in seen
 
 
 @pytest.mark.parametrize(("no_color", "painted"), [("", True), ("1", False)])

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from luthier.connect import MemoryState
 from luthier.context import CallContext
 from luthier.events import Observers
-from luthier.govern import AuditLog, Gateway, MemoryAudit, Outcome, PinBook, Policy, Verdict
+from luthier.govern import (
+    Approval,
+    Approvals,
+    AuditLog,
+    Gateway,
+    MemoryAudit,
+    Outcome,
+    PinBook,
+    Policy,
+    Verdict,
+)
 from luthier.spec import Policies
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import ToolCall
@@ -18,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from luthier.connect import StateStore
-    from luthier.govern import Guard, PolicyCall
+    from luthier.govern import Guard, PolicyCall, Request
     from luthier.govern.guard import Up
     from luthier.tools.builtin import LocalTools
     from luthier.wire import MemoryServer
@@ -27,7 +38,7 @@ if TYPE_CHECKING:
 class Gate(House):
     """A house with its gate."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what a gate may be made of, each with a default)
         self,
         *servers: MemoryServer,
         audit: AuditLog | None = None,
@@ -35,6 +46,9 @@ class Gate(House):
         policies: Policies | None = None,
         checks: Iterable[Callable[[PolicyCall], object]] = (),
         guards: Iterable[Guard] = (),
+        asks: bool = False,
+        approve: Callable[[Request], Any] | None = None,
+        approval_timeout: float | None = None,
         state: StateStore | None = None,
         environment: str = "development",
         **entries: dict[str, Any],
@@ -49,6 +63,16 @@ class Gate(House):
             observers=Observers([self.notebook]),
             production=environment == "production",
         )
+        self.approvals = Approvals(self.state, audit or self.log, self.clock)
+        if asks or approve is not None:
+            asking = Approval(
+                self.approvals,
+                audit or self.log,
+                self.clock,
+                timeout=approval_timeout,
+                callback=approve,
+            )
+            guards = [*guards, asking.guard]
         self.gateway = Gateway(
             manager=self.manager,
             registry=self.registry,
@@ -60,6 +84,11 @@ class Gate(House):
             observers=Observers([self.notebook]),
             clock=self.clock,
         )
+
+    async def asked(self, uri: str, arguments: Any = None, **options: Any) -> Up:
+        """One call through the gate that may take the time of a thread."""
+        async with asyncio.timeout(30):
+            return await self.gateway.call(intended(uri, arguments, **options))
 
     async def through(self, uri: str, arguments: Any = None, **options: Any) -> Up:
         """One call through the gate that needs no time to pass."""

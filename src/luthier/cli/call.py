@@ -27,6 +27,7 @@ def call(
     json: JsonOption = False,
 ) -> int:
     """Call one tool through the gate and print what it answers."""
+    from luthier.cli.asking import asker
     from luthier.cli.inputs import read_arguments
     from luthier.cli.render import echo, paint, show_value, to_json
     from luthier.cli.stopping import run_async
@@ -43,7 +44,7 @@ def call(
         raise InputError([Fault(str(error))]) from None
 
     async def work() -> ToolResult:
-        async with Runtime.open(project, observers=log) as runtime:
+        async with Runtime.open(project, observers=log, approve=asker()) as runtime:
             return await runtime.call(address, arguments)
 
     result = run_async(work())

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from luthier import events
 from luthier.observe.progress import MARKS, ProgressLines, seconds
 from luthier.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
@@ -21,20 +22,37 @@ if TYPE_CHECKING:
 _STYLES = {"ok": "green", "failed": "bold red", "skipped": "dim"}
 
 
+class Shown(NamedTuple):
+    """Who shows progress, and what keeps it still while something else is said."""
+
+    observers: tuple[Observer, ...]
+    paused: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
 @contextmanager
-def progress(*, quiet: bool) -> Iterator[tuple[Observer, ...]]:
+def progress(*, quiet: bool) -> Iterator[Shown]:
     """The observers that show progress on stderr while the body runs."""
     if quiet:
-        yield ()
+        yield Shown(())
     elif not sys.stderr.isatty():
-        yield (ProgressLines(lambda line: print(line, file=sys.stderr, flush=True)),)  # noqa: T201
+        yield Shown((ProgressLines(lambda line: print(line, file=sys.stderr, flush=True)),))  # noqa: T201
     else:
         from rich.console import Console
         from rich.live import Live
 
         board = Board()
-        with Live(board, console=Console(stderr=True), refresh_per_second=12, transient=False):
-            yield (board,)
+        live = Live(board, console=Console(stderr=True), refresh_per_second=12, transient=False)
+
+        @contextmanager
+        def paused() -> Iterator[None]:
+            live.stop()
+            try:
+                yield
+            finally:
+                live.start()
+
+        with live:
+            yield Shown((board,), paused)
 
 
 class Board:

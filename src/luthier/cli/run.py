@@ -72,15 +72,18 @@ def _perform(
     log: tuple[Observer, ...],
     quiet: bool,
 ) -> Run:
+    from luthier.cli.asking import asker
     from luthier.cli.live import progress
     from luthier.cli.stopping import run_async
     from luthier.runtime import Runtime
 
     # A script that prints speaks to the person; stdout is for the result.
-    with redirect_stdout(sys.stderr), progress(quiet=quiet) as observers:
+    with redirect_stdout(sys.stderr), progress(quiet=quiet) as shown:
 
         async def work() -> Run:
-            async with Runtime.open(project, observers=(*observers, *log)) as runtime:
+            async with Runtime.open(
+                project, observers=(*shown.observers, *log), approve=asker(shown.paused)
+            ) as runtime:
                 return await runtime.run(ensemble, values)
 
         return run_async(work())

@@ -1,5 +1,7 @@
 """The gate: every call goes through it, and its guards decide, label and record."""
 
+from luthier.govern.approval import Approval
+from luthier.govern.approvals import Approvals
 from luthier.govern.audit import AuditLog, FileAudit, MemoryAudit
 from luthier.govern.checkpoints import Checkpoint, CheckpointFile
 from luthier.govern.checks import Decision, PolicyCall
@@ -20,14 +22,19 @@ from luthier.govern.reading import (
     tail,
     verify,
 )
-from luthier.govern.records import Intent, Outcome, Record, SegmentOpened, Tag, Verdict
+from luthier.govern.records import Asked, Decided, Intent, Outcome, Record, SegmentOpened, Tag, Verdict
+from luthier.govern.requests import Request
 
 __all__ = [
+    "Approval",
+    "Approvals",
+    "Asked",
     "AuditKey",
     "AuditLog",
     "AuditPlaces",
     "Checkpoint",
     "CheckpointFile",
+    "Decided",
     "Decision",
     "FileAudit",
     "FileSegments",
@@ -43,6 +50,7 @@ __all__ = [
     "Policy",
     "PolicyCall",
     "Record",
+    "Request",
     "Review",
     "Reviewed",
     "Segment",

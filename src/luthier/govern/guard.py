@@ -26,6 +26,8 @@ class Ledger(msgspec.Struct, gc=False):
     kind: str = "denied"
     ask: Decision | None = None  # what the call needs an approval for
     resolved: float = 0.0  # when the tool was looked up, by the monotonic clock
+    approval: str = ""  # that the call has
+    approver: str = ""
 
 
 class GateCall(msgspec.Struct, frozen=True):

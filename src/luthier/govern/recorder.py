@@ -152,6 +152,8 @@ class Recorder:
                 arguments=call.ledger.digest or arguments_digest(arguments),
                 names=names_of(arguments),
                 label=tag_of(call.label),
+                approval=call.ledger.approval,
+                approver=call.ledger.approver,
             )
         )
 

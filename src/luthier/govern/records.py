@@ -79,6 +79,8 @@ class Verdict(_Record, frozen=True, tag="verdict", gc=False):
     arguments: str = ""
     names: tuple[str, ...] = ()
     label: Tag | None = None
+    approval: str = ""  # that the call was made with
+    approver: str = ""
 
 
 class Intent(_Record, frozen=True, tag="intent", gc=False):
@@ -105,7 +107,32 @@ class Outcome(_Record, frozen=True, tag="outcome", gc=False):
     label: Tag | None = None
 
 
-Record = SegmentOpened | Verdict | Intent | Outcome
+class Asked(_Record, frozen=True, tag="asked", gc=False):
+    """A person is asked about a call. `request` is the hash of all that an approval would be bound to."""
+
+    call: str
+    uri: str
+    approval: str
+    request: str
+    rule: str = ""
+    place: str = ""
+    run: str = ""
+    step: str = ""
+
+
+class Decided(_Record, frozen=True, tag="decided", gc=False):
+    """Somebody said yes or no to a request. `via`: cli, python, terminal or callback."""
+
+    call: str
+    uri: str
+    approval: str
+    request: str
+    decision: str
+    by: str
+    via: str = ""
+
+
+Record = SegmentOpened | Verdict | Intent | Outcome | Asked | Decided
 
 _encode = msgspec.json.Encoder().encode
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)

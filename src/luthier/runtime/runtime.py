@@ -14,7 +14,7 @@ from luthier.connect import ConnectionManager, FileLearned, MemoryState, ServerR
 from luthier.context import OPERATOR, CallContext
 from luthier.errors import Refused, SpecError
 from luthier.events import Observer, Observers
-from luthier.govern import AuditLog, AuditPlaces, FileAudit, Gateway, PinBook, Policy
+from luthier.govern import Approval, Approvals, AuditLog, AuditPlaces, FileAudit, Gateway, PinBook, Policy
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.toolset import ToolSet
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
     from types import TracebackType
 
-    from luthier.govern import PolicyCall, Review
+    from luthier.connect import StateStore
+    from luthier.govern import PolicyCall, Request, Review
     from luthier.secrets import Secret
     from luthier.spec import ServerEntry
     from luthier.wire import Handlers, Transport
@@ -51,7 +52,9 @@ class Runtime:
 
     `handlers` answer what servers ask back: sampling, elicitation, roots. `show` gets the address at which a
     person is to log in; without it nobody is asked, and the error says what to run. `policies` are functions
-    that say "allow", "ask", "deny" or None of each call, besides those of the project.
+    that say "allow", "ask", "deny" or None of each call, besides those of the project. `approve`
+    is asked about each call that needs an approval, and gives True or False. `state` keeps what waits for
+    one, and `approvals` decides about it.
     """
 
     def __init__(  # noqa: PLR0913  (all that a user may replace, each with a default)
@@ -68,6 +71,8 @@ class Runtime:
         handlers: Handlers | None = None,
         show: Callable[[str], Awaitable[None]] | None = None,
         policies: Iterable[Callable[[PolicyCall], object]] = (),
+        approve: Callable[[Request], Any] | None = None,
+        state: StateStore | None = None,
     ) -> None:
         self.project = project
         self.memory = Memory()
@@ -82,6 +87,8 @@ class Runtime:
         )
         registry = ServerRegistry.of(project)
         self._audit = audit or _audit_log(project, self._environ, self._clock)
+        self.state = state or MemoryState()
+        self.approvals = Approvals(self.state, self._audit, self._clock)
         self._manager = ConnectionManager(
             registry,
             clock=self._clock,
@@ -94,7 +101,7 @@ class Runtime:
             show=show,
         )
         self.pins = PinBook(
-            MemoryState(),
+            self.state,
             clock=self._clock,
             observers=self._observers,
             production=project.environment == "production",
@@ -106,6 +113,15 @@ class Runtime:
             local=LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)]),
             audit=self._audit,
             policy=Policy(project.policies, registry, checks=policies, clock=self._clock),
+            guards=[
+                Approval(
+                    self.approvals,
+                    self._audit,
+                    self._clock,
+                    timeout=project.approval_timeout,
+                    callback=approve,
+                ).guard
+            ],
             observers=self._observers,
             clock=self._clock,
         )

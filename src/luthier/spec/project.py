@@ -189,6 +189,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     env_file: EnvFile | None = None
     audit: AuditSettings = AuditSettings()
     policies: Policies = Policies()
+    approval_timeout: float | None = None  # seconds that a call waits for an approval
     unused: dict[str, Any] = {}  # agents, store, serve, …: plain data
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE

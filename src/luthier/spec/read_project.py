@@ -30,7 +30,6 @@ UNUSED = (
     "store",
     "serve",
     "providers",
-    "approval_timeout",
     "name",
     "version",
     "description",
@@ -102,6 +101,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "env_file": _read_env_file(reader, root),
         "audit": _read_audit(reader),
         "policies": read_policies(reader),
+        "approval_timeout": reader.seconds("approval_timeout", zero=True),
         "unused": _read_unused(reader),
     }
     reader.done({"env": "names from a file: `env_file`; names that ensembles may read: `expose_env`"})
