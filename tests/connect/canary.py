@@ -19,8 +19,20 @@ BOUND = 20.0
 """Seconds that any single wait of a test may take."""
 
 
+def _has_version_6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+HOSTS = ("127.0.0.1", "::1") if _has_version_6() else ("127.0.0.1",)
+"""This machine's own addresses, as far as it has them."""
+
+
 class Canary:
-    """Listens at one port of 127.0.0.1 and of ::1. Whoever connects is counted and turned away."""
+    """Listens at one port of 127.0.0.1 and, where it is, of ::1. Who connects is counted and turned away."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -30,10 +42,10 @@ class Canary:
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        first = await asyncio.start_server(self._met, "127.0.0.1", 0)
-        await self._stack.enter_async_context(first)
-        self.port = first.sockets[0].getsockname()[1]
-        await self._stack.enter_async_context(await asyncio.start_server(self._met, "::1", self.port))
+        for host in HOSTS:
+            server = await asyncio.start_server(self._met, host, self.port)
+            await self._stack.enter_async_context(server)
+            self.port = server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -41,9 +53,9 @@ class Canary:
 
     async def heard(self) -> int:
         """How many have connected since this was asked last; none of them is still on its way in."""
-        for host in ("127.0.0.1", "::1"):
+        for host in HOSTS:
             await self._ask(host)
-        found, self._heard = self._heard - 2, 0
+        found, self._heard = self._heard - len(HOSTS), 0
         self._peers.clear()
         return found
 

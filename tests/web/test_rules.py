@@ -94,6 +94,12 @@ def test_what_is_no_url_is_refused_whatever_is_allowed(url: str, reach: Reach) -
     assert UrlRules.of(url, allow_private=True).fault(url) is not None
 
 
+@given(st.sampled_from([HERE, LAN, WEB, PLAIN, "https://10.0.0.1/", "https://1.1.1.1/"]), st.booleans())
+def test_a_url_is_judged_alike_by_the_rules_and_by_the_reach_that_they_give(url: str, allow: bool) -> None:  # noqa: FBT001
+    rules = UrlRules(allow_private=allow)
+    assert url_fault(url, rules.reach(url)) == rules.fault(url)
+
+
 def test_without_a_word_only_public_addresses_are_asked() -> None:
     assert UrlRules() == UrlRules(named=frozenset(), allow_private=False, production=True)
 
