@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from luthier.redaction import known
+from tests.postgres import postgres, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,3 +64,16 @@ def _state_home() -> Iterator[None]:
 def _no_secrets_of_other_tests() -> None:
     """One process runs them all, and what one calls a secret may be a plain word to the next."""
     known.forget()
+
+
+@pytest.fixture(scope="session")
+def _postgres() -> Iterator[str]:
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(_postgres: str) -> Iterator[str]:
+    """The URL of an empty schema on a real PostgreSQL."""
+    with schema(_postgres) as url:
+        yield url

@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 from luthier.connect import MemoryState
+from luthier.store import DEFAULT, Database, SqlState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from luthier.connect import StateStore
 
 
-@pytest.fixture
-def state() -> StateStore:
-    return MemoryState()
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateStore]:
+    if request.param == "memory":
+        yield MemoryState()
+        return
+    url = DEFAULT if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    database = Database(url, tmp_path)
+    yield SqlState(database)
+    database.close()
 
 
 def test_nothing_is_there_at_first(state: StateStore) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,9 +16,11 @@ from luthier.connect import MemoryServers, YamlServers
 from luthier.connect.locked_file import locked
 from luthier.errors import NotFoundError, SpecError, StoreError
 from luthier.spec import Auth, ServerEntry, ToolFilter, load_project
+from luthier.store import DEFAULT, Database, SqlServers
 from tests.spec.entries import ENTRIES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from luthier.connect import ServerStore
@@ -26,17 +29,27 @@ GIT = ServerEntry(id="git", name="git", command="uvx", args=("mcp-server-git",))
 TIME = ServerEntry(id="time", name="time", command="uvx", args=("mcp-server-time",))
 
 
-def made(kind: str, folder: Path) -> ServerStore:
+KINDS = ["memory", "yaml", "sqlite", "postgres"]
+
+
+@contextmanager
+def made(request: pytest.FixtureRequest, kind: str, folder: Path) -> Iterator[ServerStore]:
     if kind == "memory":
-        return MemoryServers()
-    path = folder / "luthier.yaml"
-    path.write_text("# a project\nstore: sqlite:///x.db\n", encoding="utf-8")
-    return YamlServers(path)
+        yield MemoryServers()
+    elif kind == "yaml":
+        path = folder / "luthier.yaml"
+        path.write_text("# a project\nstore: sqlite:///x.db\n", encoding="utf-8")
+        yield YamlServers(path)
+    else:
+        database = Database(DEFAULT if kind == "sqlite" else request.getfixturevalue("postgres_url"), folder)
+        yield SqlServers(database)
+        database.close()
 
 
-@pytest.fixture(params=["memory", "yaml"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> ServerStore:
-    return made(request.param, tmp_path)
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerStore]:
+    with made(request, request.param, tmp_path) as store:
+        yield store
 
 
 # What all keep
@@ -118,16 +131,15 @@ def test_an_entry_without_a_name_is_named_by_its_id(store: ServerStore) -> None:
     assert store.get("git").name == "git"
 
 
-@pytest.mark.parametrize("kind", ["memory", "yaml"])
 @given(entry=ENTRIES, other=ENTRIES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_field_survives(kind: str, tmp_path: Path, entry: ServerEntry, other: ServerEntry) -> None:
-    store = made(kind, tmp_path)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_field_survives(store: ServerStore, entry: ServerEntry, other: ServerEntry) -> None:
+    other = msgspec.structs.replace(other, id=entry.id)
     store.add(entry)
     assert store.get(entry.id) == entry
-    other = msgspec.structs.replace(other, id=entry.id)
     store.replace(other)
-    assert store.get(entry.id) == other
+    assert store.load().entries == {entry.id: other}
+    store.remove(entry.id)
 
 
 # Of a file

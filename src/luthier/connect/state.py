@@ -41,7 +41,7 @@ class MemoryState:
     """Keeps as long as it lives."""
 
     def __init__(self) -> None:
-        self._values: dict[str, dict[str, bytes]] = {}
+        self._values: dict[str, dict[str, str]] = {}
         self._revision = 0
         self._lock = threading.Lock()
 
@@ -67,9 +67,7 @@ class MemoryState:
         with self._lock:
             return self._revision
 
-    def _change(
-        self, kind: str, key: str, text: bytes | None, allowed: Callable[[bytes | None], bool]
-    ) -> bool:
+    def _change(self, kind: str, key: str, text: str | None, allowed: Callable[[str | None], bool]) -> bool:
         with self._lock:
             values = self._values.setdefault(kind, {})
             there = values.get(key)
@@ -85,11 +83,11 @@ class MemoryState:
             return True
 
 
-def value_text(value: Any | None) -> bytes | None:
+def value_text(value: Any | None) -> str | None:
     """A value as it is kept: JSON with sorted keys, so that equal values are equal texts."""
-    return None if value is None else _ENCODER.encode(value)
+    return None if value is None else _ENCODER.encode(value).decode()
 
 
-def read_value(text: bytes | None) -> Any | None:
+def read_value(text: str | None) -> Any | None:
     """The value of a text that `value_text` made."""
     return None if text is None else msgspec.json.decode(text)

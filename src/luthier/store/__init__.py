@@ -1,0 +1,7 @@
+"""The database behind the ports: state and server entries in SQLite or PostgreSQL, with migrations."""
+
+from luthier.store.database import DEFAULT, Database
+from luthier.store.servers import SqlServers
+from luthier.store.state import SqlState
+
+__all__ = ["DEFAULT", "Database", "SqlServers", "SqlState"]

@@ -1,0 +1,147 @@
+"""SQLAlchemy's part of the store: the tables, the engine, transactions, and the schema brought up to date.
+
+The only module that loads SQLAlchemy when it is imported; it is imported when something is to be written, or
+read from PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from luthier.store.schema import is_current
+from luthier.store.sqlite_reader import PATIENCE, unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from luthier.store.address import Address
+
+TABLES = sa.MetaData()
+
+STATE = sa.Table(
+    "state",
+    TABLES,
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),  # JSON
+)
+SERVERS = sa.Table(
+    "mcp_servers",
+    TABLES,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("entry", sa.Text, nullable=False),  # JSON: the mapping that luthier.yaml would hold
+    sa.Column("added", sa.BigInteger, nullable=False),  # the revision that added it
+)
+REVISION = sa.Table(
+    "revision",
+    TABLES,
+    sa.Column("number", sa.BigInteger, nullable=False),  # one row, counted up by each transaction that writes
+)
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_LOCK = 0x6C757468  # of PostgreSQL, held while the schema is brought up to date
+_CONNECTING = 5  # seconds for PostgreSQL to let us in
+_SILENCE = 10_000  # milliseconds for its end of a connection to answer
+
+
+class SqlEngine:
+    """Transactions that write, one at a time, and reads for databases that SQLite's reader cannot read."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        try:
+            self._engine = _engine(address)
+        except ModuleNotFoundError as error:
+            hint = "Run: pip install 'luthier[postgres]'"
+            raise unusable(address, error, hint) from error
+        except (sa.exc.ArgumentError, ValueError):
+            raise unusable(address, ValueError("its URL cannot be read")) from None  # it may hold a password
+
+    def rows(self, sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        with self._told(), self._engine.connect() as connection:
+            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+            return [tuple(row) for row in alone.execute(sa.text(sql), dict(parameters))]
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction alone with the store. What is not committed is undone."""
+        with self._told(), self._engine.connect() as connection:
+            # Counted first: in PostgreSQL the row is the lock that all writers take.
+            connection.execute(sa.update(REVISION).values(number=REVISION.c.number + 1))
+            yield connection
+
+    def version(self) -> str | None:
+        with self._told(), self._engine.connect() as connection:
+            return _version(connection)
+
+    def migrate(self) -> None:
+        """Bring the tables up to date, or make them; of several processes one does it."""
+        with self._told(), self._engine.connect() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+            if is_current(_version(connection), self._address):
+                return
+            _upgrade(connection)
+            connection.commit()
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.DBAPIError as error:
+            raise unusable(self._address, error.orig or error) from error
+        except sa.exc.SQLAlchemyError as error:
+            raise unusable(self._address, error) from error
+
+
+def _engine(address: Address) -> sa.Engine:
+    if address.file is None:
+        return sa.create_engine(
+            address.url,
+            pool_pre_ping=True,
+            hide_parameters=True,
+            connect_args={"connect_timeout": _CONNECTING, "tcp_user_timeout": _SILENCE},
+        )
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(address.file)),
+        hide_parameters=True,
+        connect_args={"timeout": PATIENCE},
+    )
+    event.listen(engine, "connect", _connected)
+    event.listen(engine, "begin", _begun)
+    return engine
+
+
+def _connected(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions are begun below, not by the driver
+    connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _begun(connection: sa.Connection) -> None:
+    # Only writers come here; one that had begun to read could not become one behind another's back.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _version(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    return None if version is None else str(version)
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
