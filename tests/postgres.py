@@ -93,13 +93,13 @@ def _serve(wheel: Path, folder: Path) -> None:
         os.chown(folder, _NOBODY, _NOBODY)
     programs, data = wheel / "pginstall" / "bin", folder / "data"
     options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"]
-    made = [programs / "initdb", "--pgdata", data, *options]
+    made: list[str | Path] = [programs / "initdb", "--pgdata", data, *options]
     done = subprocess.run(made, capture_output=True, timeout=_LONG, check=False, **common)
     if done.returncode:
         sys.exit(done.stderr)
     settings = {"listen_addresses": "", "unix_socket_directories": folder, "fsync": "off"}
     options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    command = [programs / "postgres", "-D", data, *options]
+    command: list[str | Path] = [programs / "postgres", "-D", data, *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, **common) as server:
         try:
             for line in server.stderr or ():

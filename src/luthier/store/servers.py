@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from luthier.connect.stores import Servers, already, checked
+from luthier.connect.stores import Servers, already, checked, still
 from luthier.errors import Fault, NotFoundError, SpecError
 from luthier.spec import read_entry, written
 from luthier.text import near
@@ -51,16 +51,20 @@ class SqlServers:
             connection.execute(sa.insert(SERVERS).values(id=entry.id, entry=text, added=added))
             connection.commit()
 
-    def replace(self, entry: ServerEntry) -> None:
+    def replace(self, entry: ServerEntry, *, was: ServerEntry | None = None) -> None:
         text = _text(entry)
         with self._database.writing() as connection:
             import sqlalchemy as sa
 
             from luthier.store.sql import SERVERS
 
-            done = connection.execute(sa.update(SERVERS).where(SERVERS.c.id == entry.id).values(entry=text))
-            if not done.rowcount:
+            row = SERVERS.c.id == entry.id
+            there = connection.execute(sa.select(SERVERS.c.entry).where(row)).scalar()
+            if there is None:
                 raise self._absent(entry.id)
+            if was is not None:
+                still(self._entry(entry.id, there), was)
+            connection.execute(sa.update(SERVERS).where(row).values(entry=text))
             connection.commit()
 
     def remove(self, server: str) -> None:
