@@ -73,9 +73,9 @@ def test_the_examples_of_a_page_work(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
-def test_every_yaml_and_python_example_is_run(page: Path) -> None:
+def test_every_yaml_json_and_python_example_is_run(page: Path) -> None:
     text = page.read_text()
-    fences = [kind for kind in _FENCE.findall(text) if kind in ("yaml", "python")]
+    fences = [kind for kind in _FENCE.findall(text) if kind in ("yaml", "python", "json")]
     assert len(fences) == sum(1 for example in _MARKED.finditer(text) if example["file"])
 
 
@@ -88,7 +88,7 @@ def test_the_examples_of_the_pages_on_files_are_sound(tmp_path: Path) -> None:
     (tmp_path / "ensembles" / "digest.yaml").write_text(
         "agents: [{name: a, operation: tools, config: {mcp: github, tool: get_issue}}]\n"
     )
-    (example,) = _MARKED.finditer((ROOT / "docs" / "servers.md").read_text())
+    example, *_ = _MARKED.finditer((ROOT / "docs" / "servers.md").read_text())
     (tmp_path / example["file"]).write_text(example["body"] + "\n")
     assert run(tmp_path, "luthier", "check") == "ok\n"
     assert run(tmp_path, "luthier", "servers", "list").count("\n") == 4

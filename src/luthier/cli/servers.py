@@ -5,12 +5,15 @@ Only `test` and `login` reach for anything and resolve references.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from luthier.cli.importing import approve, import_servers
 from luthier.cli.login import login
 from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
+from luthier.cli.registering import add, remove
+from luthier.cli.showing import described
 from luthier.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
     from luthier.spec import Project, ServerEntry
 
 app = typer.Typer(help="The servers that the project registers.", no_args_is_help=True, rich_markup_mode=None)
+app.command("add")(add)
+app.command("remove")(remove)
+app.command("import")(import_servers)
+app.command("approve")(approve)
 app.command("login")(login)
 
 
@@ -124,47 +131,6 @@ def _row(report: ServerReport) -> tuple[str, ...]:
         said = f"failed ({error.phase}{f', HTTP {status}' if status else ''})"
     tools = str(len(report.tools)) if report.ok else ""
     return report.server, said, report.transport, report.protocol, tools, f"{report.seconds:.2f} s"
-
-
-def described(entry: ServerEntry) -> dict[str, Any]:
-    """The fields of an entry that differ from their defaults, with literal credentials hidden."""
-    from luthier.spec import ServerEntry as Entry
-
-    facts = {"id": entry.id, "transport": entry.transport} | _said(entry, Entry(id=entry.id))
-    for key in ("env", "headers", "auth"):
-        if key in facts:
-            shown = {name: value if name == "type" else hidden(value) for name, value in facts[key].items()}
-            facts[key] = shown
-    if "secret" in facts:
-        facts["secret"] = hidden(facts["secret"])
-    return facts
-
-
-def _said(value: Any, default: Any) -> dict[str, Any]:
-    """What a value says beyond its defaults, down through the values in it."""
-    import msgspec
-
-    said: dict[str, Any] = {}
-    for name in value.__struct_fields__:
-        own, usual = getattr(value, name), getattr(default, name)
-        if own == usual or name == "origin":
-            continue
-        if name == "trust":
-            said[name] = own.to_json()["integrity"]
-        elif isinstance(own, msgspec.Struct):
-            said[name] = _said(own, usual if usual is not None else type(own)())
-        else:
-            said[name] = own
-    return said
-
-
-def hidden(value: Any) -> Any:
-    """A reference as it is written; any other text only by its length."""
-    if not isinstance(value, str):
-        return value
-    return (
-        value if value.startswith("${") and value.endswith("}") else f"(a literal of {len(value)} characters)"
-    )
 
 
 def _standing(entry: ServerEntry) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import msgspec
 from luthier.secrets import find
 from luthier.spec.check_project import texts_of
 from luthier.spec.document import dotted
+from luthier.spec.write_servers import server_mapping
 from luthier.text import escape
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from luthier.spec.project import ServerEntry
 
+_ENCODER = msgspec.json.Encoder(order="sorted")
 _NAMED = re.compile(
     r"(?i)(?:api|access|private|secret|signing|encryption)[-_]?key|token|secret|passw|passphrase|credential"
     r"|authorization|cookie|bearer|(?:^|[-_])(?:pat|pwd|auth|key|dsn)(?:$|[-_])"
@@ -50,6 +53,12 @@ def command_line(entry: ServerEntry) -> str:
     """The command and every argument, whole, quoted as for a shell, on one line."""
     line = shlex.join((entry.command or "", *entry.args))
     return escape(line).replace("\n", "\\x0a").replace("\t", "\\x09")
+
+
+def digest(entry: ServerEntry) -> str:
+    """A hash of all that the entry says but that it is approved: who approves it says what was seen."""
+    says = server_mapping(msgspec.structs.replace(entry, approved=True))
+    return hashlib.sha256(_ENCODER.encode([entry.id, says])).hexdigest()[:32]
 
 
 def sent(entry: ServerEntry) -> tuple[Sent, ...]:

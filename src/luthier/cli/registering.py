@@ -1,0 +1,151 @@
+"""`luthier servers add` and `remove`: the operator's own hand on the project file, checked before saving."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from luthier.cli.options import OK, JsonOption, command, found_project
+
+if TYPE_CHECKING:
+    from luthier.connect import ServerStore
+    from luthier.errors import Fault
+    from luthier.spec import Project, ServerEntry
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and show, and write nothing.")]
+
+_Texts = list[str] | None
+
+
+@command
+def add(  # noqa: PLR0913, PLR0917  (the options of a command)
+    context: typer.Context,
+    server: Annotated[str, typer.Argument(help="Its id: letters, digits, _ and -.")],
+    run: Annotated[str | None, typer.Option("--command", help="What starts it.")] = None,
+    arg: Annotated[_Texts, typer.Option(help="An argument of the command; repeat it.")] = None,
+    env: Annotated[_Texts, typer.Option(help="NAME=value for the process; repeat it.")] = None,
+    inherit_env: Annotated[_Texts, typer.Option(help="A name that it inherits; repeat it.")] = None,
+    cwd: Annotated[str | None, typer.Option(help="The folder that it runs in.")] = None,
+    url: Annotated[str | None, typer.Option(help="Where it is reached.")] = None,
+    header: Annotated[_Texts, typer.Option(help="Name=value for every request; repeat it.")] = None,
+    token: Annotated[str | None, typer.Option(help="A bearer token: ${env.NAME}.")] = None,
+    transport: Annotated[str | None, typer.Option(help="stdio, http, sse, rest or auto.")] = None,
+    description: Annotated[str | None, typer.Option(help="For people.")] = None,
+    timeout_ms: Annotated[int | None, typer.Option(help="For connecting.")] = None,
+    tool_timeout_ms: Annotated[int | None, typer.Option(help="For one call.")] = None,
+    agent: Annotated[_Texts, typer.Option(help="Who may call it; repeat it. Without: everyone.")] = None,
+    allow: Annotated[_Texts, typer.Option(help="A tool that there is, or a pattern; repeat it.")] = None,
+    deny: Annotated[_Texts, typer.Option(help="A tool that there is not; repeat it.")] = None,
+    ask: Annotated[_Texts, typer.Option(help="A tool whose calls ask; repeat it.")] = None,
+    required: Annotated[bool, typer.Option("--required", help="Nothing starts without it.")] = False,
+    dry_run: DryRunOption = False,
+    json: JsonOption = False,
+) -> int:
+    """Add a server to luthier.yaml; comments and order stay. It is approved: it is your own word."""
+    from luthier.cli.render import echo, show_faults, to_json
+    from luthier.cli.showing import described, show_exposed
+    from luthier.errors import SpecError
+    from luthier.spec.write_servers import read_entry
+
+    tools = {"allow": allow, "deny": deny, "ask": ask}
+    said: dict[str, Any] = {
+        "description": description,
+        "transport": transport,
+        "command": run,
+        "args": arg,
+        "env": _pairs(env, "--env"),
+        "inherit_env": inherit_env,
+        "cwd": cwd,
+        "url": url,
+        "headers": _pairs(header, "--header"),
+        "auth": {"type": "bearer", "token": token} if token is not None else None,
+        "timeout_ms": timeout_ms,
+        "tool_timeout_ms": tool_timeout_ms,
+        "allowed_agents": agent,
+        "tools": {key: names for key, names in tools.items() if names},
+        "required": required,
+    }
+    project = found_project(context)
+    entry = read_entry(server, {key: value for key, value in said.items() if value})
+    if server in project.servers:
+        message, hint = f"there is a server {server!r} already", "remove it, or choose another id"
+        raise SpecError([project.servers[server].origin.fault(message, suggestion=hint)])
+    faults = checked_entry(project, entry)
+    if any(not fault.warning for fault in faults):
+        raise SpecError(faults)
+    store = store_of(project)
+    if not dry_run:
+        store.add(entry)
+        entry = store.get(server)
+    if json:
+        echo(to_json({"added": described(entry), "dry_run": dry_run, "file": str(project.file)}))
+    else:
+        show_exposed(entry, "would be added" if dry_run else f"added at {entry.place()}")
+    show_faults(faults)
+    return OK
+
+
+@command
+def remove(
+    context: typer.Context,
+    server: Annotated[str, typer.Argument(help="A server's id.")],
+    json: JsonOption = False,
+) -> int:
+    """Remove a server from luthier.yaml; comments and order of the others stay."""
+    from luthier.cli.render import echo, to_json
+
+    project = found_project(context)
+    entry = found_entry(project, server)
+    store_of(project).remove(server)
+    if json:
+        echo(to_json({"removed": server, "place": entry.place(), "file": str(project.file)}))
+    else:
+        echo(f"removed {server}, which stood at {entry.place()}")
+    return OK
+
+
+def store_of(project: Project) -> ServerStore:
+    """Where the project keeps its servers. Raises InputError where it has no file."""
+    from luthier.connect import YamlServers
+    from luthier.errors import Fault, InputError
+
+    if project.file is None:
+        message = "there is no luthier.yaml here or above"
+        raise InputError([Fault(message, suggestion="make a project: luthier init")])
+    return YamlServers(project.file)
+
+
+def found_entry(project: Project, server: str) -> ServerEntry:
+    """The project's entry of that id. Raises NotFoundError with near ids."""
+    from luthier.errors import NotFoundError
+    from luthier.text import near
+
+    entry = project.servers.get(server)
+    if entry is None:
+        raise NotFoundError("server", server, near=near(server, project.servers), where="in the project")
+    return entry
+
+
+def checked_entry(project: Project, entry: ServerEntry) -> list[Fault]:
+    """Faults of the entry as `luthier check` finds them, but that it waits for approval."""
+    import msgspec
+
+    from luthier.spec.check_project import check_project
+
+    approved = msgspec.structs.replace(entry, approved=True)
+    alone = msgspec.structs.replace(project, servers={entry.id: approved})
+    return check_project(alone, os.environ)
+
+
+def _pairs(texts: list[str] | None, option: str) -> dict[str, str]:
+    from luthier.errors import Fault, InputError
+
+    pairs = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError([Fault(f"{option} takes NAME=value, not {text!r}")])
+        pairs[name] = value
+    return pairs
