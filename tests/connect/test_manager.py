@@ -9,8 +9,16 @@ import pytest
 
 from luthier.clock import FakeClock, settle
 from luthier.connect import ConnectionManager, Lesson, ServerRegistry
+from luthier.connect.links import MOST_CALLERS
 from luthier.context import CallContext
-from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, NotFoundError, ProtocolError
+from luthier.errors import (
+    CallTimeoutError,
+    ConnectError,
+    ConnectionLostError,
+    NotFoundError,
+    ProtocolError,
+    WireError,
+)
 from luthier.events import (
     CallProgressed,
     ServerFailed,
@@ -191,6 +199,30 @@ async def test_a_server_that_is_not_shared_has_a_connection_for_each_caller() ->
     for context in (ada, bob, ada):
         await house.settled(house.call("lute", "play", context=context))
     assert house.servers["lute"].connections == 2
+
+
+async def test_of_very_many_callers_connections_the_one_idle_longest_is_ended() -> None:
+    house = House(server(hang=Hang()), lute={"share": False})
+    lute = house.servers["lute"]
+
+    def of(name: str) -> CallContext:
+        return CallContext(principals=("operator", name))
+
+    waits = house.start(house.call("lute", "hang", context=of("busy")))
+    for number in range(MOST_CALLERS):
+        await house.settled(house.call("lute", "play", context=of("first")))
+        await house.settled(house.call("lute", "play", context=of(f"c{number}")))
+    await settle(100)
+    assert len(lute.open) == MOST_CALLERS
+    assert lute.connections == MOST_CALLERS + 2
+    await house.settled(house.call("lute", "play", context=of("first")))
+    assert (not waits.done(), lute.connections) == (True, MOST_CALLERS + 2)
+    await house.settled(house.call("lute", "play", context=of("c0")))  # had been ended: begins anew
+    closing = house.start(house.manager.close_all())
+    await settle(200)
+    assert closing.done()
+    assert lute.open == []
+    assert isinstance(waits.exception(), WireError)
 
 
 async def test_a_shared_server_has_one_connection_for_all() -> None:

@@ -22,7 +22,7 @@ from luthier.errors import ConnectError, ConnectionLostError, HttpError, Protoco
 from luthier.wire.faults import UNSUPPORTED_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from luthier.clock import Clock
     from luthier.connect.openings import Noise, Opened, Openings
@@ -45,6 +45,9 @@ CLOSING = 8.0
 PROBING = 2.0
 """Seconds for a server to show that it is still there, after an answer that says otherwise."""
 
+MOST_CALLERS = 64
+"""Connections to one server that are kept for single callers; beyond it the one idle longest is ended."""
+
 _GONE = frozenset({404, 405, 410})
 """HTTP statuses by which a server says that it is not spoken to at this address in this way."""
 
@@ -64,6 +67,11 @@ class Link:
         self.seen = 0  # the number of the session whose list is at hand
         self.calls = 0  # under way
         self.opened: Opened | None = None  # last
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for anything of it."""
+        return not self.calls and self.manifests.reading is None and self.connection.phase != "connecting"
 
 
 class Server:
@@ -111,6 +119,7 @@ class Links:
         self._tool_timeout = tool_timeout
         self._cache_ttl = cache_ttl
         self._servers: dict[str, Server] = {}
+        self._ending: set[asyncio.Task[None]] = set()  # connections that made room for others
 
     def find(self, id: str) -> Server | None:
         """A server that has been spoken to."""
@@ -132,8 +141,20 @@ class Links:
         if link is None:
             if self.closed:
                 raise ConnectError("All connections were closed.", server=server.entry.id, retryable=False)
+            self._make_room(server)
             link = server.links[owner] = self.new(server)
+        elif owner:
+            server.links[owner] = server.links.pop(owner)  # the last is the one used last
         return link
+
+    def _make_room(self, server: Server) -> None:
+        idle = (owner for owner, link in server.links.items() if link.idle)
+        if len(server.links) >= MOST_CALLERS and (owner := next(idle, None)) is not None:
+            name = f"luthier closing of {server.entry.id}"
+            ending = self.close([server.links.pop(owner)])
+            task = asyncio.get_running_loop().create_task(ending, name=name)
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
 
     def new(self, server: Server, *, retries: int | None = None, heals: bool = True) -> Link:
         """A connection to be. `retries` None: as the entry says. `heals`: tried again in the background."""
@@ -174,10 +195,13 @@ class Links:
         )
         return link
 
-    def __iter__(self) -> Iterator[Link]:
-        return (link for server in self._servers.values() for link in server.links.values())
-
     # The end
+
+    async def close_all(self) -> None:
+        """End every connection, also those being made, and make none any more."""
+        self.closed = True
+        await self.close(link for server in self._servers.values() for link in server.links.values())
+        await ended_within(self._ending, self._clock, CLOSING)
 
     async def use(self, registry: ServerRegistry) -> None:
         """Take another registry; connections of entries that changed or went are closed first."""

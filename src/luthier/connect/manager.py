@@ -202,9 +202,8 @@ class ConnectionManager:
 
     async def close_all(self) -> None:
         """End every connection, also those being made, within `CLOSING` seconds, whatever the servers do."""
-        self._links.closed = True
         try:
-            await self._links.close(self._links)
+            await self._links.close_all()
         finally:
             await self._openings.close()
 
