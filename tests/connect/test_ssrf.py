@@ -20,6 +20,7 @@ from luthier.clock import SystemClock
 from luthier.connect import ServerRegistry
 from luthier.connect.targets import auth_of, target_of
 from luthier.errors import ConnectError, HttpError, WireError
+from luthier.spec import read_project
 from luthier.spec.project import Auth, ServerEntry
 from luthier.spec.urls import rules_of
 from luthier.web import Reach, UrlRules
@@ -110,7 +111,7 @@ async def test_no_form_of_a_url_reaches_this_machine(figure: Figure) -> None:
                 await refused(url, names, "production"),
                 await refused("${WHERE}", names, "development"),
             ]
-            for rules in (UrlRules(), UrlRules.of("http://127.0.0.1:1/")):
+            for rules in (UrlRules(), UrlRules.of("http://127.0.0.1:1/", production=False)):
                 with pytest.raises(WireError) as caught:
                     await ask_for_token(url, names, rules)
                 errors.append(caught.value)
@@ -183,6 +184,21 @@ async def test_a_name_that_comes_to_stand_for_this_machine_is_not_followed_there
         answers[:] = [["127.0.0.1"]]
         await refused(url, names, "production", allow_private=True)
         assert await canary.heard() == 1
+
+
+async def test_a_name_that_is_refused_is_told_with_its_place_and_what_allows_it() -> None:
+    project = read_project(
+        {"mcpServers": {"far": {"url": "https://inside.example/mcp?key=s3cret"}}, "environment": "production"}
+    )
+    target = target_of(project.servers["far"], ServerRegistry.of(project), {})
+    async with client_with(Names(CASES["names"])) as client, asyncio.timeout(BOUND):
+        with pytest.raises(ConnectError) as caught:
+            await client.open(target, PING, "POST", target.url, {}, b"")
+    assert caught.value.message == (
+        "Server 'far': mcpServers.far.url: 'https://inside.example/mcp' is not asked: "
+        "it is private or this machine's own, by what its name stands for."
+    )
+    assert caught.value.hint == "If it is meant, set `allow_private: true` for this server."
 
 
 async def test_plain_http_in_production_goes_to_private_addresses_only() -> None:

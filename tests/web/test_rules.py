@@ -91,7 +91,7 @@ def test_a_public_host_is_asked_by_https_only(host: str) -> None:
 )
 def test_what_is_no_url_is_refused_whatever_is_allowed(url: str, reach: Reach) -> None:
     assert url_fault(url, reach) is not None
-    assert UrlRules.of(url, allow_private=True).fault(url) is not None
+    assert UrlRules.of(url, allow_private=True, production=False).fault(url) is not None
 
 
 @given(st.sampled_from([HERE, LAN, WEB, PLAIN, "https://10.0.0.1/", "https://1.1.1.1/"]), st.booleans())
@@ -102,6 +102,7 @@ def test_a_url_is_judged_alike_by_the_rules_and_by_the_reach_that_they_give(url:
 
 def test_without_a_word_only_public_addresses_are_asked() -> None:
     assert UrlRules() == UrlRules(named=frozenset(), allow_private=False, production=True)
+    assert not UrlRules.of(HERE, production=False).allow_private
 
 
 @given(st.data())
@@ -112,7 +113,7 @@ def test_production_never_allows_more_than_development(data: st.DataObject) -> N
         data.draw(st.sampled_from([HERE, WEB, PLAIN])),
     )
     strict = UrlRules.of(named, allow_private=allow, production=True)
-    lax = UrlRules.of(named, allow_private=allow)
+    lax = UrlRules.of(named, allow_private=allow, production=False)
     assert not strict.named
     assert strict.fault(url) is not None or lax.fault(url) is None
     assert strict.reach(url) in (lax.reach(url), Reach.public, Reach.private)

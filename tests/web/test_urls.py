@@ -56,7 +56,7 @@ NONE = {
     "https://[fe80::zz]/": "cannot be read",
     "https://[1.2.3.4]/": "cannot be read",
     "https://[v1.x]/": "neither a name nor an address",
-    f"https://{'a.' * 127}a/": "neither a name nor an address",
+    f"https://{'a.' * 126}aa/": "neither a name nor an address",
     "https://a[::1]/": "neither a name nor an address",
     "https://[::1]a/": "neither a name nor an address",
     "https://[fe80::1%25lo]/": "neither a name nor an address",

@@ -77,6 +77,7 @@ def _target(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, 
         max_message_bytes=entry.max_message_bytes,
         timeout=entry.timeout,
         reach=_check_url(entry, registry, url, "url"),
+        place=entry.origin.place("url"),
     )
 
 

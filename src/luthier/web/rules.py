@@ -1,7 +1,7 @@
 """Which URLs may be asked on behalf of a server: the rules of the two environments, said once.
 
-    rules = UrlRules.of("http://127.0.0.1:8000/mcp")      # named in the file of a development machine
-    fault = rules.fault(url)                              # before anything is sent
+    rules = UrlRules.of("http://127.0.0.1:8000/mcp", production=False)  # spelled out in the project file
+    fault = rules.fault(url)  # before anything is sent
     HttpTarget(server=…, url=url, reach=rules.reach(url))  # and at each connection, by the resolved address
 
 What a name stands for is known only when it is looked up, so the second half is done by the HTTP client: it
@@ -33,7 +33,7 @@ class UrlRules(msgspec.Struct, frozen=True, kw_only=True):
     production: bool = True
 
     @classmethod
-    def of(cls, *named: str, allow_private: bool = False, production: bool = False) -> Self:
+    def of(cls, *named: str, production: bool, allow_private: bool = False) -> Self:
         """The rules for a server whose entry spells out these URLs."""
         origins = () if production else map(origin, (url for url in named if form_fault(url) is None))
         return cls(named=frozenset(origins), allow_private=allow_private, production=production)

@@ -12,7 +12,9 @@ HERE = "http://127.0.0.1:8080/mcp"
 
 
 def guard(**rules: bool) -> UrlGuard:
-    return UrlGuard(HERE, "https://10.0.0.1/", server="lute", rules=UrlRules.of(HERE, **rules))
+    return UrlGuard(
+        HERE, "https://10.0.0.1/", server="lute", rules=UrlRules.of(HERE, **rules, production=False)
+    )
 
 
 @pytest.mark.parametrize(

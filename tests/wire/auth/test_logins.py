@@ -204,7 +204,7 @@ async def test_addresses_that_lead_inside_are_not_asked(
     authority.metadata = {endpoint: "https://169.254.169.254/latest"}
     auth = msgspec.structs.replace(AUTH, issuer=authority.issuer)
     with pytest.raises(ConnectError, match="it is private"):
-        await call(person(auth, rules=UrlRules.of(authority.resource, authority.issuer)))
+        await call(person(auth, rules=UrlRules.of(authority.resource, authority.issuer, production=False)))
     assert browser.opened == [] or endpoint == "token_endpoint"
     assert authority.asked == []
 
@@ -213,7 +213,7 @@ async def test_a_resource_that_names_a_private_issuer_is_not_followed(
     authority: Authority, person: Make, call: Call
 ) -> None:
     with pytest.raises(ConnectError, match="it is private"):
-        await call(person(rules=UrlRules.of(authority.resource)))
+        await call(person(rules=UrlRules.of(authority.resource, production=False)))
     assert all(not path.startswith("/.well-known/oauth-authorization") for path, _ in authority.requests)
 
 

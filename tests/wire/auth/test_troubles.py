@@ -128,7 +128,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_not_connected_to(
         authority.metadata = {"token_endpoint": url}
         auth = credentials(authority, token_url=None, issuer=authority.issuer)
         with pytest.raises(WireError):
-            await make(auth, rules=UrlRules.of(authority.issuer)).headers(GET)
+            await make(auth, rules=UrlRules.of(authority.issuer, production=False)).headers(GET)
         with pytest.raises(BlockingIOError):
             listener.accept()
 

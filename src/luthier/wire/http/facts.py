@@ -20,15 +20,14 @@ from luthier.errors import (
     ProtocolError,
     WireError,
 )
-from luthier.text import one_line
-from luthier.web import shown
+from luthier.text import escape, one_line
+from luthier.web import UrlFault, shown
 from luthier.wire.faults import PASSING
 from luthier.wire.http.connector import RefusedAddressError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from luthier.web import UrlFault
     from luthier.wire.http.target import HttpTarget
     from luthier.wire.transport import Outgoing
 
@@ -202,8 +201,9 @@ def unreachable(
 
 def refused(target: HttpTarget, asked: Asked, url: str, fault: UrlFault) -> UnreachableError:
     """A URL that may not be asked, so nothing was sent."""
+    place = f"{escape(target.place)}: " if target.place else ""
     return UnreachableError(
-        f"Server {target.server!r}: {one_line(shown(url))!r} is not asked: it {fault.why}.",
+        f"Server {target.server!r}: {place}{one_line(shown(url))!r} is not asked: it {fault.why}.",
         server=target.server,
         phase=asked.phase,
         retryable=False,
@@ -260,7 +260,8 @@ def _not_connected(target: HttpTarget, asked: Asked, error: BaseException) -> Co
 
     cause = getattr(error, "os_error", None)
     if isinstance(cause, RefusedAddressError):
-        return refused(target, asked, target.url, cause.fault)
+        why = f"{cause.fault.why}, by what its name stands for"
+        return refused(target, asked, target.url, UrlFault(why, cause.fault.hint))
     match error:
         case aiohttp.ClientConnectorDNSError():
             hint = "Check `url` of that server, and the network."

@@ -31,7 +31,8 @@ class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     """One server by URL, its references expanded.
 
     `proxy` None: as the environment says. `timeout` is seconds to connect. `reach` says which addresses are
-    connected to, whatever its name stands for. `personal`: the headers hold a caller's own credentials.
+    connected to, whatever its name stands for. `place` is where the URL is written.
+    `personal`: the headers hold a caller's own credentials.
     """
 
     server: str
@@ -43,6 +44,7 @@ class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     max_message_bytes: int = MAX_MESSAGE
     timeout: float = 30.0
     reach: Reach = Reach.public
+    place: str = ""
     personal: bool = False
 
     def __repr__(self) -> str:
