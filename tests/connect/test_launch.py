@@ -12,7 +12,7 @@ import pytest
 from luthier.connect import ServerRegistry
 from luthier.connect.launch import prepare
 from luthier.errors import ConnectError, UnresolvedReferenceError
-from luthier.spec import Sandbox, ServerEntry
+from luthier.spec import ServerEntry
 from luthier.spec.load import load
 from luthier.spec.origin import Origin
 
@@ -131,7 +131,6 @@ def test_an_unset_reference_fails_this_server_and_names_file_key_and_variable(
         ({"cwd": "~nobody-of-that-name"}, "mcpServers.git.cwd", "is not there"),
         ({"cwd": "x" * 300}, "mcpServers.git.cwd", "is not there"),
         ({"args": ("x" * 300 + ".py",)}, "mcpServers.git.args", "is not there"),
-        ({"sandbox": Sandbox(mode="required")}, "(mcpServers.git.sandbox)", "this version has none"),
     ],
 )
 def test_what_is_refused_is_named_with_its_place(
@@ -180,9 +179,11 @@ def test_control_characters_in_an_entry_reach_no_terminal(registry: ServerRegist
     assert "\x1b" not in refused(registry, env={"A\x1b": "x"}).message
 
 
-def test_in_production_nothing_is_started_without_a_profile_and_a_sandbox(tmp_path: Path) -> None:
+def test_in_production_nothing_is_started_by_a_command(tmp_path: Path) -> None:
     registry = ServerRegistry(root=tmp_path, environment="production")
-    assert "launch profile and a sandbox" in refused(registry).message
+    error = refused(registry)
+    assert "in production a server is started by a launch profile" in error.message
+    assert "launch_profiles" in error.hint
 
 
 def test_a_script_is_looked_for_where_the_server_will_stand(tmp_path: Path) -> None:
@@ -192,7 +193,3 @@ def test_a_script_is_looked_for_where_the_server_will_stand(tmp_path: Path) -> N
     launch = prepare(entry(args=("server.py",), cwd="tools"), registry, ENVIRON)
     assert launch.argv[1:] == ("server.py",)
     assert "'server.py' is not there" in refused(registry, args=("server.py",)).message
-
-
-def test_a_sandbox_that_may_be_left_out_is_left_out_in_development(registry: ServerRegistry) -> None:
-    assert prepare(entry(sandbox=Sandbox(mode="auto")), registry, ENVIRON).argv

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from luthier.spec import check_ensemble, check_paths, ensemble_files, read_ensemble, read_project
+from luthier.spec import (
+    ServerEntry,
+    check_ensemble,
+    check_paths,
+    ensemble_files,
+    launch_faults,
+    load_project,
+    read_ensemble,
+    read_project,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -429,11 +438,6 @@ NEVER = [
     ("command: uvx, args: [x], env: {LD_PRELOAD: y}", "y}", "`LD_PRELOAD` decides what code is run"),
     ('command: uvx, args: [x], env: {A: "a\\0"}', '"a', "the value of `A` holds a NUL"),
     ("command: uvx, args: [x], inherit_env: [HOME, PYTHONPATH]", "PYTHON", "`PYTHONPATH` decides what code"),
-    (
-        "command: uvx, args: [x], sandbox: required",
-        "required",
-        "it must run in a sandbox, and this version has",
-    ),
 ]
 
 
@@ -477,12 +481,77 @@ def test_servers_that_may_start_are_not_warned_of(entry: str, tmp_path: Path) ->
     assert Folder(tmp_path, files).told(environ={"A": "x"}) == []
 
 
-def test_no_process_can_start_in_production(tmp_path: Path) -> None:
+def test_no_process_starts_by_a_command_in_production(tmp_path: Path) -> None:
     text = "environment: production\nmcpServers: {a: {command: uvx, args: [x]}, b: {url: https://x}}"
     [told] = Folder(tmp_path, {"luthier.yaml": text}).told()
-    assert told.startswith(
-        "warning luthier.yaml:2:27: in production it needs a sandbox, and this version has none"
-    )
+    assert told.startswith("warning luthier.yaml:2:27: in production a server is started by a launch profile")
+
+
+PROFILED = """\
+environment: production
+launch_profiles:
+  git:
+    executable: /usr/bin/python3
+    args: [-I, -m, mcp_server_git, --repository, "{repository}"]
+    holes: {repository: {enum: [/srv/a, /srv/b]}}
+    env: [TOKEN]
+    sandbox: {mode: %s}
+mcpServers:
+  a: {%s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "mode", "why"),
+    [
+        ("launch: svn", "required", "there is no launch profile `svn`"),
+        ("launch: git", "required", "the value of `repository` is missing"),
+        (
+            "launch: {profile: git, values: {repository: /etc}}",
+            "required",
+            "the value of `repository` is none of /srv/a, /srv/b",
+        ),
+        (
+            "launch: {profile: git, values: {repository: /srv/a, x: y}}",
+            "required",
+            "the value of `x` is not a hole of its profile",
+        ),
+        (
+            "launch: {profile: git, values: {repository: /srv/a}}, env: {A: b}",
+            "required",
+            "`A` is not among the variables",
+        ),
+        (
+            "launch: {profile: git, values: {repository: /srv/a}}, inherit_env: [HOME]",
+            "required",
+            "`HOME` is not among the variables",
+        ),
+        (
+            "launch: {profile: git, values: {repository: /srv/a}}",
+            "auto",
+            "in production the sandbox is required, not `auto`",
+        ),
+    ],
+)
+def test_what_a_launch_profile_does_not_allow_is_warned_of_and_not_saved(
+    entry: str, mode: str, why: str, tmp_path: Path
+) -> None:
+    folder = Folder(tmp_path, {"luthier.yaml": PROFILED % (mode, entry)})
+    [told] = folder.told()
+    assert told.startswith("warning luthier.yaml:10:")
+    assert f": {why}" in told
+    project = load_project(tmp_path / "luthier.yaml")
+    [fault] = launch_faults(project.servers["a"], project)
+    assert (fault.message.startswith(why), fault.warning) == (True, False)
+
+
+def test_what_a_launch_profile_allows_is_saved(tmp_path: Path) -> None:
+    entry = "launch: {profile: git, values: {repository: /srv/a}}, env: {TOKEN: '${TOKEN}'}"
+    folder = Folder(tmp_path, {"luthier.yaml": PROFILED % ("required", entry)})
+    assert folder.told(environ={"TOKEN": "x"}) == []
+    project = load_project(tmp_path / "luthier.yaml")
+    assert launch_faults(project.servers["a"], project) == ()
+    assert launch_faults(ServerEntry(id="b", transport="http", url="https://x"), project) == ()
 
 
 def test_files_are_known_by_what_they_hold(tmp_path: Path) -> None:

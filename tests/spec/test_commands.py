@@ -218,7 +218,7 @@ def test_code_and_package_sources_are_refused_where_they_stand(
 def test_the_script_to_be_run_is_named() -> None:
     assert examine("python", ["-u", "-X", "utf8", "server.py", "x"]) == Plan(script=3)
     assert examine("node", ["--no-warnings", "--", "index.js"]) == Plan(script=2)
-    assert examine("python", ["-m", "server"]) == Plan()
+    assert examine("python", ["-m", "server"]) == Plan(module=1)
 
 
 DANGEROUS = st.sampled_from(

@@ -14,6 +14,7 @@ import pytest
 
 from luthier.clock import SystemClock, settle
 from luthier.wire.process import (
+    Armed,
     ExitWatch,
     ServerProcess,
     choose_watch,
@@ -39,9 +40,8 @@ class Child:
         self.statuses: list[int] = []
         self.exited, self.empty = asyncio.Event(), asyncio.Event()
         self.process = ServerProcess(
-            argv,
+            Armed(argv=argv),
             {"PATH": os.environ["PATH"]},
-            None,
             clock=SystemClock(),
             on_exit=self._exit,
             on_gone=self.empty.set,

@@ -12,9 +12,9 @@ from luthier.errors import NotFoundError
 from luthier.text import near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from luthier.spec import Project, ServerEntry
+    from luthier.spec import LaunchProfile, Project, ServerEntry
 
 _ENCODER = msgspec.json.Encoder(order="sorted", enc_hook=lambda _: None)  # an origin is no configuration
 
@@ -28,12 +28,14 @@ class ServerRegistry:
         *,
         environment: str = "development",
         allowed_commands: Iterable[str] = ("npx", "node", "python3", "python", "uvx"),
+        launch_profiles: Mapping[str, LaunchProfile] | None = None,
         root: Path | None = None,
     ) -> None:
         self._entries = {entry.id: entry for entry in entries}
         self._prints: dict[str, str] = {}
         self.environment = environment
         self.allowed_commands = tuple(allowed_commands)
+        self.launch_profiles = dict(launch_profiles or {})
         self.root = root or Path.cwd()
 
     @classmethod
@@ -43,6 +45,7 @@ class ServerRegistry:
             project.servers.values(),
             environment=project.environment,
             allowed_commands=project.allowed_commands,
+            launch_profiles=project.launch_profiles,
             root=project.root,
         )
 
@@ -58,9 +61,13 @@ class ServerRegistry:
         return entry
 
     def fingerprint(self, server: str) -> str:
-        """A hash of all that the entry says: a server of the same id and another hash is another server."""
+        """A hash of all that the entry and its launch profile say: with another hash it is another server."""
         if server not in self._prints:
-            self._prints[server] = hashlib.sha256(_ENCODER.encode(self.get(server))).hexdigest()
+            entry = self.get(server)
+            said = _ENCODER.encode(entry)
+            if entry.launch is not None:
+                said += _ENCODER.encode(self.launch_profiles.get(entry.launch.profile))
+            self._prints[server] = hashlib.sha256(said).hexdigest()
         return self._prints[server]
 
     @property
@@ -81,6 +88,7 @@ class ServerRegistry:
             entries.values(),
             environment=self.environment,
             allowed_commands=self.allowed_commands,
+            launch_profiles=self.launch_profiles,
             root=self.root,
         )
 

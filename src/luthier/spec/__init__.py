@@ -1,6 +1,7 @@
 """The files that people write: read with positions, checked whole, kept as frozen values."""
 
 from luthier.spec.check import check_ensemble
+from luthier.spec.check_launch import launch_faults
 from luthier.spec.document import Document
 from luthier.spec.ensemble import (
     CodeConfig,
@@ -22,7 +23,8 @@ from luthier.spec.load import load
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.paths import check_paths, ensemble_files
 from luthier.spec.policy import LabelTest, Policies, PolicyRule
-from luthier.spec.project import Auth, Breaker, EnvFile, Project, Sandbox, ServerEntry, Tls, ToolFilter
+from luthier.spec.profile import Hole, LaunchProfile, Sandbox
+from luthier.spec.project import Auth, Breaker, EnvFile, Launch, Project, ServerEntry, Tls, ToolFilter
 from luthier.spec.read import load_ensemble, read_ensemble
 from luthier.spec.read_project import find_project, load_project, read_project
 from luthier.spec.scripts import entry_names, entry_point, find_script
@@ -40,8 +42,11 @@ __all__ = [
     "EnvFile",
     "FlowItem",
     "FlowStep",
+    "Hole",
     "Input",
     "LabelTest",
+    "Launch",
+    "LaunchProfile",
     "Origin",
     "ParallelFlow",
     "Policies",
@@ -65,6 +70,7 @@ __all__ = [
     "entry_point",
     "find_project",
     "find_script",
+    "launch_faults",
     "load",
     "load_ensemble",
     "load_project",

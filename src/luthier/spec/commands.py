@@ -8,6 +8,7 @@ operator's own word.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
+
+    _Rule = Callable[[Sequence[str]], "Plan | ArgumentFault"]
 
 
 class ArgumentFault(msgspec.Struct, frozen=True):
@@ -26,9 +29,10 @@ class ArgumentFault(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What an accepted argument list comes to. `script`: index of the file to be run, if there is one."""
+    """What an accepted argument list comes to: the index of the script or module that is run, if any."""
 
     script: int | None = None
+    module: int | None = None
 
 
 class _Options(msgspec.Struct, frozen=True):
@@ -49,10 +53,45 @@ def examine(command: str, args: Sequence[str]) -> Plan | ArgumentFault:
     for index, argument in enumerate(args):
         if "\0" in argument:
             return ArgumentFault(index, "holds a NUL")
-    for pattern, rule in _RULES:
-        if pattern.fullmatch(command):
-            return rule(args)
-    return Plan()
+    rule = _rule(command)
+    return Plan() if rule is None else rule(args)
+
+
+def harden(command: str, args: Sequence[str], holes: Collection[int] = ()) -> Plan | ArgumentFault:
+    """Whether a launch profile may start that command so: Python isolated, Node, or no interpreter at all.
+
+    `holes` are the indexes of arguments that are not settled yet; none of them may decide what is run.
+    """
+    rule = _rule(command.lower())
+    if rule not in (None, _python, _node):
+        return ArgumentFault(-1, "is a shell, a package runner or the like, which no profile may start")
+    plan = examine(command.lower(), args)
+    if isinstance(plan, ArgumentFault) or rule is None:
+        return plan
+    end = plan.module if plan.module is not None else plan.script
+    head = args[: (end or 0) + 1]
+    for index in range(len(head)):
+        if index in holes:
+            return ArgumentFault(index, "has a hole where it is decided what is run")
+    if plan.script is not None and not _is_settled(args[plan.script]):
+        return ArgumentFault(plan.script, "is not an absolute path without `..`")
+    if rule is _python and not any("I" in _letters(argument) for argument in head):
+        return ArgumentFault(-1, "needs -I, so that neither variables nor the folder it stands in add code")
+    return plan
+
+
+def _is_settled(path: str) -> bool:
+    return path.startswith("/") and posixpath.normpath(path) == path
+
+
+def _letters(argument: str) -> str:
+    """The flags that are bundled at the beginning of an argument."""
+    found = re.match(rf"-([{_PYTHON.letters}]+)", argument)
+    return found[1] if found else ""
+
+
+def _rule(command: str) -> _Rule | None:
+    return next((rule for pattern, rule in _RULES if pattern.fullmatch(command)), None)
 
 
 # Interpreters
@@ -118,7 +157,7 @@ def _module(args: Sequence[str], index: int, joined: str) -> Plan | ArgumentFaul
         return ArgumentFault(at, "is not the name of a module")
     if top in sys.stdlib_module_names or top in _RUNS_ITS_ARGUMENTS:
         return ArgumentFault(at, f"is {top}, a module that is no server: it runs what it is given")
-    return Plan()
+    return Plan(module=at)
 
 
 def _node(args: Sequence[str]) -> Plan | ArgumentFault:
@@ -275,7 +314,7 @@ def _wrapper(args: Sequence[str]) -> ArgumentFault:  # noqa: ARG001  (all rules 
     return ArgumentFault(-1, "starts any other command, so it cannot be allowed")
 
 
-_RULES: tuple[tuple[re.Pattern[str], Callable[[Sequence[str]], Plan | ArgumentFault]], ...] = (
+_RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (re.compile(r"(?:python|pypy)[\d.]*w?"), _python),
     (re.compile(r"node(?:js)?"), _node),
     (re.compile(r"npx|bunx|pnpx"), _npx),

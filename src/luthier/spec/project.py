@@ -13,6 +13,7 @@ import msgspec
 from luthier.errors import Fault
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.policy import Policies
+from luthier.spec.profile import LaunchProfile, Sandbox
 from luthier.taint import UNTRUSTED, Integrity, Label
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 Transport = Literal["stdio", "http", "sse", "rest", "auto"]
 AuthType = Literal["none", "bearer", "oauth"]
-SandboxMode = Literal["off", "auto", "required"]
 Environment = Literal["development", "production"]
 
 ALLOWED_COMMANDS = ("npx", "node", "python3", "python", "uvx")
@@ -78,15 +78,11 @@ class Breaker(msgspec.Struct, frozen=True, kw_only=True):
     count_tool_errors: bool = False
 
 
-class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """`mode` None: as the environment says."""
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """The launch profile that starts a server, and what this server puts into its holes."""
 
-    mode: SandboxMode | None = None
-    network: Literal["none", "host"] | None = None
-    read: tuple[str, ...] = ()
-    write: tuple[str, ...] = ()
-    memory_mb: int | None = None
-    max_processes: int | None = None
+    profile: str
+    values: dict[str, str] = {}
 
 
 class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +97,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     inherit_env: tuple[str, ...] = ()
     cwd: str | None = None
+    launch: Launch | None = None  # in place of command, args, cwd and sandbox
     url: str | None = None
     headers: dict[str, str] = {}
     auth: Auth = Auth()
@@ -185,6 +182,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment = "development"
     servers: dict[str, ServerEntry] = {}
     allowed_commands: tuple[str, ...] = ALLOWED_COMMANDS
+    launch_profiles: dict[str, LaunchProfile] = {}
     expose_env: tuple[str, ...] = ()
     env_file: EnvFile | None = None
     audit: AuditSettings = AuditSettings()

@@ -14,6 +14,7 @@ from luthier.spec.policy import read_policies
 from luthier.spec.project import ALLOWED_COMMANDS, AuditSettings, EnvFile, Environment, Project
 from luthier.spec.python import document_of
 from luthier.spec.read import in_order
+from luthier.spec.read_profiles import read_profiles
 from luthier.spec.reader import Reader, Sink
 from luthier.spec.servers import read_servers
 from luthier.spec.words import quoted
@@ -97,6 +98,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "environment": cast("Environment", environment),
         "servers": _read_servers(reader),
         "allowed_commands": ALLOWED_COMMANDS if commands is None else commands,
+        "launch_profiles": read_profiles(reader),
         "expose_env": exposed,
         "env_file": _read_env_file(reader, root),
         "audit": _read_audit(reader),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from luthier.spec.project import Auth, AuthType, Breaker, Sandbox, SandboxMode, Tls, ToolFilter
+from luthier.spec.profile import Sandbox, SandboxMode
+from luthier.spec.project import Auth, AuthType, Breaker, Launch, Tls, ToolFilter
 from luthier.taint import UNTRUSTED, Confidentiality, Integrity, Label
 
 if TYPE_CHECKING:
@@ -121,6 +122,21 @@ def read_sandbox(reader: Reader) -> Sandbox | None:
     }
     inner.done()
     return Sandbox(**_given(fields))
+
+
+def read_launch(reader: Reader) -> Launch | None:
+    """The name of a launch profile, or a mapping that fills its holes too."""
+    found = reader.take("launch")
+    if found is None:
+        return None
+    if isinstance(found.value, str):
+        return Launch(profile=found.value)
+    inner = reader.inner("launch")
+    if inner is None:
+        return None
+    profile, values = inner.text("profile", required=True), inner.text_map("values")
+    inner.done()
+    return Launch(profile=profile or "", values=values)
 
 
 def read_trust(reader: Reader) -> Label | None:

@@ -11,6 +11,7 @@ from luthier.spec.reader import Reader
 from luthier.spec.server_parts import (
     read_auth,
     read_breaker,
+    read_launch,
     read_sandbox,
     read_tls,
     read_tools,
@@ -38,6 +39,7 @@ _TRANSPORTS = {
     "auto": "auto",
 }
 _ONLY_PROCESS = ("args", "env", "cwd", "inherit_env", "sandbox")
+_BESIDE_LAUNCH = ("command", "args", "cwd", "sandbox", "url")
 _ONLY_URL = ("headers", "auth", "secret", "tls", "proxy", "allow_private")
 _HINTS = {
     "envFile": "`env_file` stands at the top of luthier.yaml",
@@ -174,11 +176,12 @@ def _read_reach(reader: Reader) -> dict[str, Any]:
     """Transport, command and URL: what is said about one decides the others."""
     transport = cast("Transport | None", reader.choice(_TRANSPORTS, "transport", "type"))
     command = reader.text("command")
+    launch = read_launch(reader)
     url = reader.text("url", "http_url", "server_url")
     at_url = reader.places.get("url", reader.path)
     if command is not None and url is not None:
         reader.sink.add("a server has either `command` or `url`, not both", at_url, key=True)
-    elif command is None and url is None and not {"command", "url"} & reader.places.keys():
+    elif command is None and url is None and not {"command", "url", "launch"} & reader.places.keys():
         reader.sink.add("a server needs a `command` or a `url`", reader.path)
     if url is not None and not find(url) and (fault := form_fault(url)) is not None:
         reader.sink.add(f"the url {fault.why}", at_url, suggestion=as_suggestion(fault.hint))
@@ -188,10 +191,11 @@ def _read_reach(reader: Reader) -> dict[str, Any]:
     elif transport == "stdio" and url is not None and command is None:
         message = "a `stdio` server is started by a `command`, not reached by a url"
         reader.sink.add(message, reader.places["transport"])
-    elif transport != "stdio" and command is not None and url is None:
+    elif transport != "stdio" and (command or launch) is not None and url is None:
         at = reader.places["transport"]
-        reader.sink.add(f"a server with `command` speaks stdio, not {quoted(transport)}", at)
-    return {"transport": transport, "command": command, "url": url}
+        key = quoted("command" if launch is None else "launch")
+        reader.sink.add(f"a server with {key} speaks stdio, not {quoted(transport)}", at)
+    return {"transport": transport, "command": command, "launch": launch, "url": url}
 
 
 def _read_protocol(reader: Reader) -> str | None:
@@ -216,10 +220,14 @@ def _read_times(reader: Reader) -> dict[str, float | None]:
 
 
 def _check_fit(reader: Reader, transport: Transport) -> None:
-    """Keys that do nothing for this transport are mistakes."""
-    wrong, kind = (
-        (_ONLY_URL, "started by a command") if transport == "stdio" else (_ONLY_PROCESS, "reached by URL")
-    )
+    """Keys that do nothing for this way to a server are mistakes."""
+    wrong: tuple[str, ...]
+    if "launch" in reader.places:
+        wrong, kind = (*_BESIDE_LAUNCH, *_ONLY_URL), "started by a launch profile"
+    elif transport == "stdio":
+        wrong, kind = _ONLY_URL, "started by a command"
+    else:
+        wrong, kind = _ONLY_PROCESS, "reached by URL"
     for name in wrong:
         if name in reader.places:
             message = f"{quoted(name)} means nothing for a server that is {kind}"

@@ -18,11 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from luthier.clock import Deadline, sleep
 from luthier.wire.watchdog import WATCHDOG, Watchdog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from luthier.clock import Clock
 
@@ -56,6 +58,26 @@ def _leave_nothing() -> None:
 os.register_at_fork(after_in_child=_groups.clear)
 
 
+def _nothing() -> None:
+    pass
+
+
+class Armed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is executed, settled at the last moment. `descriptors` are open files that it is given.
+
+    `started` is called when that has been tried, `gone` when nothing of it runs any more, or ever did.
+    """
+
+    argv: tuple[str, ...]
+    executable: str | None = None  # in place of argv[0]
+    cwd: str | None = None
+    descriptors: tuple[int, ...] = ()
+    umask: int = -1
+    warning: str = ""
+    started: Callable[[], None] = _nothing
+    gone: Callable[[], None] = _nothing
+
+
 class ServerProcess:
     """A running server. `stdin`, `stdout` and `stderr` are our ends of its pipes, for the caller to close.
 
@@ -65,9 +87,8 @@ class ServerProcess:
 
     def __init__(
         self,
-        argv: Sequence[str],
+        armed: Armed,
         env: Mapping[str, str],
-        cwd: str | None,
         *,
         clock: Clock,
         on_exit: Callable[[int], None],
@@ -81,7 +102,7 @@ class ServerProcess:
         self._on_gone = on_gone
         self._exited = asyncio.Event()
         self._ladder: asyncio.Task[None] | None = None
-        self._popen, (self.stdin, self.stdout, self.stderr) = _spawn(argv, env, cwd)
+        self._popen, (self.stdin, self.stdout, self.stderr) = _spawn(armed, env)
         self.group = self._popen.pid
         _groups.add(self.group)
         self.warning = watchdog.watch(self.group)
@@ -146,11 +167,9 @@ class ServerProcess:
         return True
 
 
-def _spawn(
-    argv: Sequence[str], env: Mapping[str, str], cwd: str | None
-) -> tuple[subprocess.Popen[bytes], tuple[int, int, int]]:
+def _spawn(armed: Armed, env: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], tuple[int, int, int]]:
     """The process and our ends of its stdin, stdout and stderr."""
-    if not argv:
+    if not armed.argv:
         raise ValueError("no command is given")
     pipes: list[int] = []
     try:
@@ -158,12 +177,15 @@ def _spawn(
             pipes += os.pipe()
         stdin, ours_in, ours_out, stdout, ours_err, stderr = pipes
         popen = subprocess.Popen(  # noqa: S603  (the operator's own argv, no shell)
-            list(argv),
+            list(armed.argv),
+            executable=armed.executable,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             env=dict(env),
-            cwd=cwd,
+            cwd=armed.cwd,
+            umask=armed.umask,
+            pass_fds=armed.descriptors,
             start_new_session=True,
         )
     except BaseException:

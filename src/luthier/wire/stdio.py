@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,10 @@ from luthier.text import one_line
 from luthier.wire.faults import last_words
 from luthier.wire.frame import LineSplitter
 from luthier.wire.pipes import PipeReader, PipeWriter
-from luthier.wire.process import ServerProcess
+from luthier.wire.process import Armed, ServerProcess
 from luthier.wire.watchdog import WATCHDOG, Watchdog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from luthier.clock import Clock, Timer
     from luthier.wire.transport import Outgoing, Receiver
 
@@ -33,13 +32,18 @@ _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, er
 
 
 class StdioLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """How to start a server. `argv[0]` is resolved already, `env` is complete, `cwd` None means ours."""
+    """How to start a server. `argv[0]` is resolved already, `env` is complete, `cwd` None means ours.
+
+    `arm` is called just before each start and says what is executed in place of `argv`; it raises
+    ConnectError where that may no longer be started.
+    """
 
     server: str
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: str | None = None
     max_message_bytes: int = 10 * 1024 * 1024
+    arm: Callable[[], Armed] | None = None
 
 
 class StdioTransport:
@@ -62,6 +66,7 @@ class StdioTransport:
         self._over = False
         self._grace: Timer | None = None
         self._process: ServerProcess | None = None
+        self._armed: Armed
         self._receiver: Receiver
         self._stdin: PipeWriter
         self._stdout: PipeReader
@@ -73,27 +78,32 @@ class StdioTransport:
 
     async def start(self, receiver: Receiver) -> None:
         launch = self._launch
+        armed = Armed(argv=launch.argv, cwd=launch.cwd) if launch.arm is None else launch.arm()
         try:
             process = ServerProcess(
-                launch.argv,
+                armed,
                 launch.env,
-                launch.cwd,
                 clock=self._clock,
                 on_exit=self._exited,
-                on_gone=self._close_pipes,
+                on_gone=self._gone,
                 watchdog=self._watchdog,
             )
         except (OSError, ValueError) as error:
+            armed.gone()
             raise _spawn_error(launch, error) from error
+        finally:
+            armed.started()
         self._process = process
+        self._armed = armed
         self._receiver = receiver
         self._stdin = PipeWriter(process.stdin, lambda: self._expect_exit("no longer reads its input"))
         self._stdout = PipeReader(
             process.stdout, self._take, lambda: self._expect_exit("has closed its output")
         )
         self._stderr = PipeReader(process.stderr, self._complain, lambda: None)
-        if process.warning and self._on_noise is not None:
-            self._on_noise(process.warning)
+        for warning in (armed.warning, process.warning):
+            if warning and self._on_noise is not None:
+                self._on_noise(warning)
 
     def send(self, message: Outgoing) -> None:
         self._stdin.write(message.data)
@@ -165,10 +175,11 @@ class StdioTransport:
             self._over = True
             self._receiver.ended(error)
 
-    def _close_pipes(self) -> None:
+    def _gone(self) -> None:
         self._stdin.close()
         self._stdout.close()
         self._stderr.close()
+        self._armed.gone()
 
 
 def _how_it_ended(status: int) -> str:

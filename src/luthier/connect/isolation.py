@@ -1,0 +1,185 @@
+"""The last step before a server is started: its files looked at again, and its sandbox made.
+
+What is hashed is what runs: the files of a launch profile are opened, looked at through what was opened, and
+mounted in the sandbox, or executed, by the same descriptors. Two things remain. Without a sandbox a script is
+opened once more, by its interpreter, and by name. And whoever owns such a file, root or we, could write into
+it while it is run; who can do that needs no launch profile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from luthier.connect.profiled import HOME
+from luthier.connect.sandbox import (
+    Box,
+    UnfitMountError,
+    Works,
+    cgroup,
+    command_line,
+    limits_of,
+    mounts_of,
+    working,
+)
+from luthier.connect.sandbox.limits import inside, remove
+from luthier.connect.start import refuse, written
+from luthier.connect.vouched import UnfitFileError, Vouched, vouch
+from luthier.wire import StdioLaunch
+from luthier.wire.process import Armed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from luthier.connect.registry import ServerRegistry
+    from luthier.connect.sandbox import Limits, Mounts
+    from luthier.connect.start import Draft
+    from luthier.spec import ServerEntry
+
+_FIX_PROFILE = "A launch profile runs only files that nobody but root and this user can change."
+
+
+def isolated(
+    entry: ServerEntry, draft: Draft, registry: ServerRegistry, find: Callable[[], Works] = working
+) -> StdioLaunch:
+    """How that draft is started here. Raises ConnectError where the sandbox it needs cannot be had."""
+    production = registry.environment == "production"
+    mode = draft.sandbox.mode or ("required" if production else "off")
+    if production and mode != "required":
+        refuse(entry, f"in production the sandbox is required, not {written(mode)}", *draft.keys)
+    works = None if mode == "off" else find()
+    warning = ""
+    if works is not None and not works.program:
+        if mode == "required":
+            refuse(entry, f"it must run in a sandbox, and {works.why}", *draft.keys, hint=works.fix)
+        warning = f"it runs without a sandbox: {works.why}"
+        works = None
+    mounts = None if works is None else _mounts(entry, draft, registry)
+    for opened in _opened(entry, draft):  # so that what cannot be started is refused before it is tried
+        opened.close()
+    arm = partial(_arm, entry, draft, works, mounts, warning, network=_network(draft, production=production))
+    return StdioLaunch(
+        server=entry.id,
+        argv=draft.argv,
+        env=draft.env,
+        cwd=None if draft.cwd is None else str(draft.cwd),
+        max_message_bytes=entry.max_message_bytes,
+        arm=arm if works is not None or draft.pinned or warning else None,
+    )
+
+
+def _network(draft: Draft, *, production: bool) -> bool:
+    """Whether it gets our network: in production only if that is said."""
+    network = draft.sandbox.network
+    return not production if network is None else network == "host"
+
+
+def _mounts(entry: ServerEntry, draft: Draft, registry: ServerRegistry) -> Mounts:
+    try:
+        return mounts_of(
+            draft.sandbox,
+            registry.root,
+            programs=[Path(draft.argv[0])],
+            script=draft.script,
+            path=draft.env.get("PATH", os.defpath),
+        )
+    except UnfitMountError as error:
+        text = (draft.sandbox.read if error.key == "read" else draft.sandbox.write)[error.index]
+        keys = (*draft.keys, error.key, error.index) if draft.keys == ("sandbox",) else draft.keys
+        refuse(entry, f"the {error.key} path {written(text)} {error.message}", *keys)
+
+
+def _opened(entry: ServerEntry, draft: Draft) -> list[Vouched]:
+    opened: list[Vouched] = []
+    for pinned in draft.pinned:
+        try:
+            opened.append(vouch(pinned.path, sha256=pinned.sha256, executable=pinned.executable))
+        except UnfitFileError as error:
+            for one in opened:
+                one.close()
+            said = f"{pinned.what} {written(str(pinned.path))} {error.message}"
+            refuse(entry, said, "launch", hint=_FIX_PROFILE)
+    return opened
+
+
+def _arm(
+    entry: ServerEntry,
+    draft: Draft,
+    works: Works | None,
+    mounts: Mounts | None,
+    warning: str,
+    *,
+    network: bool,
+) -> Armed:
+    opened = _opened(entry, draft)
+
+    def started() -> None:
+        for one in opened:
+            one.close()
+
+    descriptors = tuple(one.descriptor for one in opened)
+    if works is None or mounts is None:
+        return _bare(draft, descriptors, started, warning)
+    limits = limits_of(draft.sandbox)
+    groups = cgroup(limits) if os.geteuid() == 0 else ()
+    short = _shortfall(limits, root=os.geteuid() == 0, grouped=bool(groups))
+    if short and limits.asked:
+        started()
+        refuse(
+            entry, f"its limits cannot be kept: {short}", *draft.keys, hint="Run Luthier as an ordinary user."
+        )
+    home = draft.env.get("HOME", HOME)
+    home = home if home.startswith(("/home/", "/root")) else HOME
+    box = Box(
+        mounts=mounts,
+        limits=limits,
+        network=network,
+        home=home,
+        cwd=str(draft.cwd or home),
+        files=tuple((one.descriptor, one.real) for one in opened) if works.by_descriptor else (),
+        groups=groups,
+    )
+    return Armed(
+        argv=command_line(works, box, draft.argv),
+        cwd="/",
+        descriptors=descriptors if works.by_descriptor else (),
+        umask=draft.umask,
+        warning=f"in the sandbox {short}" if short else "",
+        started=started,
+        gone=partial(remove, groups),
+    )
+
+
+def _bare(draft: Draft, descriptors: tuple[int, ...], started: Callable[[], None], warning: str) -> Armed:
+    """Without a sandbox: the program by its descriptor, in a folder of its own if it has no other."""
+    folder = tempfile.mkdtemp(prefix="luthier-") if draft.cwd is None else None
+    return Armed(
+        argv=draft.argv,
+        executable=f"/proc/self/fd/{descriptors[0]}" if descriptors else None,
+        cwd=folder or str(draft.cwd),
+        descriptors=descriptors[:1],
+        umask=draft.umask,
+        warning=warning,
+        started=started,
+        gone=partial(_drop, folder),
+    )
+
+
+def _drop(folder: str | None) -> None:
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(folder)
+
+
+def _shortfall(limits: Limits, *, root: bool, grouped: bool) -> str:
+    """What is not kept of the limits; empty if all of it is."""
+    if inside(limits) is None and not grouped:
+        return "memory and processes are not limited: there is no prlimit"
+    if root and not grouped:
+        return "the number of processes is not limited: for root that needs a control group"
+    return ""
