@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from luthier.spec import Auth, Breaker, Sandbox, ServerEntry, Tls, ToolFilter
+from luthier.spec import Auth, Breaker, Launch, Sandbox, ServerEntry, Tls, ToolFilter
 from luthier.spec.project import REVISIONS
 from luthier.taint import Confidentiality, Integrity, Label
 
@@ -89,6 +89,12 @@ _PROCESS: dict[str, st.SearchStrategy[Any]] = {
         max_processes=maybe(COUNTS),
     ),
 }
+_PROFILED: dict[str, st.SearchStrategy[Any]] = {
+    "transport": st.just("stdio"),
+    "launch": st.builds(Launch, profile=FULL, values=MAPS),
+    "env": MAPS,
+    "inherit_env": TUPLES,
+}
 _URL: dict[str, st.SearchStrategy[Any]] = {
     "transport": st.sampled_from(["http", "sse", "rest", "auto"]),
     "url": st.sampled_from(["https://x.example/mcp", "http://[::1]:8080/?a=b", "${env.URL}"]),
@@ -103,7 +109,7 @@ _DERIVED = {"tool_timeout_max", "origin"}
 _FLAGS = {
     name: st.booleans()
     for name in ServerEntry.__struct_fields__
-    if name not in _COMMON | _PROCESS | _URL and name not in _DERIVED
+    if name not in _COMMON | _PROCESS | _PROFILED | _URL and name not in _DERIVED
 }
 """What is left are flags; a field of another kind that is new fails to be built, and wants a place above."""
 
@@ -121,5 +127,6 @@ def _with(entry: ServerEntry, longest: float | None) -> ServerEntry:
 
 ENTRIES = st.one_of(
     st.builds(ServerEntry, **_COMMON, **_PROCESS, **_FLAGS),
+    st.builds(ServerEntry, **_COMMON, **_PROFILED, **_FLAGS),
     st.builds(ServerEntry, **_COMMON, **_URL, **_FLAGS),
 ).flatmap(_longest)

@@ -81,7 +81,7 @@ class Breaker(msgspec.Struct, frozen=True, kw_only=True):
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """The launch profile that starts a server, and what this server puts into its holes."""
 
-    profile: str
+    profile: str = ""
     values: dict[str, str] = {}
 
 

@@ -26,7 +26,7 @@ def probe(function: Probe) -> Probe:
 
 @probe
 def read_a_planted_secret(given: dict[str, Any]) -> bool:
-    return Path(given["secret_file"]).read_text() == given["canary"]
+    return str(given["canary"]) in Path(given["secret_file"]).read_text()
 
 
 @probe
@@ -69,7 +69,7 @@ def find_a_way_out(_given: dict[str, Any]) -> bool:
 @probe
 def signal_a_process_of_the_host(given: dict[str, Any]) -> bool:
     os.kill(given["pid"], 0)
-    return Path(f"/proc/{given['pid']}/cmdline").read_text() == given["cmdline"]  # not another of that number
+    return str(given["cmdline"]) in Path(f"/proc/{given['pid']}/cmdline").read_text()  # not another
 
 
 @probe

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,16 +15,16 @@ from luthier.spec import Sandbox
 PYTHON = Path(sys.executable)
 
 
-def seen(root: Path, script: Path | None = None, program: Path = PYTHON, **named: tuple[str, ...]) -> Mounts:
+def seen(root: Path, script: Path | None = None, program: Path = PYTHON, **named: Any) -> Mounts:
     path = os.environ["PATH"]
-    return mounts_of(Sandbox(**named), root, programs=[program], script=script, path=path)  # type: ignore[arg-type]
+    return mounts_of(Sandbox(**named), root, programs=[program], script=script, path=path)
 
 
 def targets(mounts: Mounts) -> dict[str, bool]:
     return {str(mount.target): mount.writable for mount in mounts.binds}
 
 
-def unfit(root: Path, **named: tuple[str, ...]) -> tuple[str, str, int]:
+def unfit(root: Path, **named: Any) -> tuple[str, str, int]:
     with pytest.raises(UnfitMountError) as caught:
         seen(root, **named)
     return str(caught.value), caught.value.key, caught.value.index
