@@ -175,6 +175,16 @@ def test_what_must_be_asked_for_exits_3_where_nobody_can_be_asked(cli: Cli, proj
     assert "needs an approval" in done.stderr
 
 
+def test_servers_and_callers_are_turned_off_and_on(cli: Cli, project: Path) -> None:
+    assert cli("servers", "disable", "greeter").stdout == "disabled: server greeter\n"
+    assert cli("servers", "enable", "greeter").stdout == "enabled: server greeter\n"
+    assert cli("agents", "disable", "ensemble:hello").stdout == "disabled: agent ensemble:hello\n"
+    assert cli("agents", "enable", "ensemble:hello").stdout == "enabled: agent ensemble:hello\n"
+    done = cli("servers", "disable", "greter")
+    assert done.exit_code == 2
+    assert "greeter" in done.stderr
+
+
 def test_requests_that_are_not_there(cli: Cli, project: Path) -> None:
     assert json.loads(cli("approvals", "list", "--json").stdout) == {"requests": []}
     assert cli("approvals", "list").stdout == ""

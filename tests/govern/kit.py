@@ -13,10 +13,12 @@ from luthier.govern import (
     Approvals,
     AuditLog,
     Gateway,
+    KillSwitch,
     MemoryAudit,
     Outcome,
     PinBook,
     Policy,
+    Switches,
     Verdict,
 )
 from luthier.spec import Policies
@@ -47,6 +49,7 @@ class Gate(House):
         checks: Iterable[Callable[[PolicyCall], object]] = (),
         guards: Iterable[Guard] = (),
         asks: bool = False,
+        switched: bool = False,
         approve: Callable[[Request], Any] | None = None,
         approval_timeout: float | None = None,
         state: StateStore | None = None,
@@ -73,12 +76,15 @@ class Gate(House):
                 callback=approve,
             )
             guards = [*guards, asking.guard]
+        self.switch = KillSwitch(self.state, self.clock)
+        self.switches = Switches(self.state, audit or self.log, self.clock)
         self.gateway = Gateway(
             manager=self.manager,
             registry=self.registry,
             audit=audit or self.log,
             local=local,
             policy=self.policy,
+            switch=self.switch if switched else None,
             guards=guards,
             pins=self.book,
             observers=Observers([self.notebook]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from luthier.wire import Hang, Result
 
 if TYPE_CHECKING:
     from luthier.events import Event
+    from luthier.govern import PolicyCall, Request
 
 GREETING = {
     "ensemble": "greeting",
@@ -389,3 +391,39 @@ async def test_tokens_of_logins_are_kept_beside_the_other_state(tmp_path: Path) 
     async with Runtime.open({"mcpServers": {"far": entry}}, root=tmp_path) as rt:
         report = await rt.test_server("far")
     assert isinstance(report.error, ConnectError)
+
+
+async def test_what_is_turned_off_is_cut_off_within_a_second(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        await rt.call("mcp://greeter/greet", name="Di")
+        hanging = asyncio.create_task(rt.call("mcp://greeter/hang"))
+        await asyncio.sleep(0)
+        await rt.switches.disable("server:greeter")
+        with pytest.raises(Refused, match="turned off"):
+            await asyncio.wait_for(hanging, 10)
+        await rt.switches.enable("server:greeter")
+        result = None
+        async with asyncio.timeout(10):
+            while result is None:
+                with suppress(Refused):
+                    result = await rt.call("mcp://greeter/greet", name="Di")
+        assert result.content == "Hello, Di"
+
+
+async def test_policies_approvals_and_a_callback_work_together(tmp_path: Path) -> None:
+    def ask_for_names(call: PolicyCall) -> str | None:
+        return "ask" if "name" in call.arguments.value else None
+
+    asked = []
+
+    def approve(request: Request) -> bool:
+        asked.append(request.arguments[0].shown)
+        return request.arguments[0].shown == '"Di"'
+
+    async with opened(tmp_path, policies=[ask_for_names], approve=approve) as rt:
+        assert (await rt.call("mcp://greeter/greet", name="Di")).content == "Hello, Di"
+        with pytest.raises(Refused, match="was not approved"):
+            await rt.call("mcp://greeter/greet", name="Ed")
+        run = await rt.run(GREETING, name="Ed")
+    assert asked == ['"Di"', '"Ed"', '"Ed"']
+    assert run.refused

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from luthier.cli import approvals, audit, call, check, init, run, servers, tools
+from luthier.cli import agents, approvals, audit, call, check, init, run, servers, tools
 from luthier.cli.options import Settings
 
 app = typer.Typer(
@@ -50,5 +50,6 @@ app.command("run")(run.run)
 app.command("call")(call.call)
 app.add_typer(servers.app, name="servers")
 app.add_typer(tools.app, name="tools")
+app.add_typer(agents.app, name="agents")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(audit.app, name="audit")

@@ -14,6 +14,7 @@ from luthier.cli.login import login
 from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
 from luthier.cli.registering import add, remove
 from luthier.cli.showing import described
+from luthier.cli.switching import switched, turned_off
 from luthier.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -37,11 +38,22 @@ def list_servers(context: typer.Context, json: JsonOption = False) -> int:
     from luthier.cli.render import echo, show_table, to_json
 
     project = found_project(context)
+    off = turned_off(project)
     if json:
-        echo(to_json({"servers": [described(entry) for entry in project.servers.values()]}))
+        told = [
+            described(entry) | {"turned_off": f"server:{entry.id}" in off}
+            for entry in project.servers.values()
+        ]
+        echo(to_json({"servers": told}))
         return OK
     rows = [
-        (entry.id, entry.transport, _target(entry), _callers(entry), _standing(entry))
+        (
+            entry.id,
+            entry.transport,
+            _target(entry),
+            _callers(entry),
+            "turned off" if f"server:{entry.id}" in off else _standing(entry),
+        )
         for entry in project.servers.values()
     ]
     show_table(("id", "transport", "reached by", "callers", ""), rows)
@@ -72,6 +84,30 @@ def show_server(
         for key, value in facts.items():
             echo(f"{key:<{width}}  {escape(value) if isinstance(value, str) else to_json(value)}")
     return OK
+
+
+@app.command("disable")
+@command
+def disable(context: typer.Context, server: Annotated[str, typer.Argument(help="A server's id.")]) -> int:
+    """Turn a server off, from now on and in every process; calls under way are cut off."""
+    return switched(context, f"server:{_known(context, server)}", on=False)
+
+
+@app.command("enable")
+@command
+def enable(context: typer.Context, server: Annotated[str, typer.Argument(help="A server's id.")]) -> int:
+    """Turn a server on again that was turned off."""
+    return switched(context, f"server:{server}", on=True)
+
+
+def _known(context: typer.Context, server: str) -> str:
+    from luthier.errors import NotFoundError
+    from luthier.text import near
+
+    project = found_project(context)
+    if server not in project.servers:
+        raise NotFoundError("server", server, near=near(server, project.servers), where="in the project")
+    return server
 
 
 @app.command("test")

@@ -22,8 +22,19 @@ from luthier.govern.reading import (
     tail,
     verify,
 )
-from luthier.govern.records import Asked, Decided, Intent, Outcome, Record, SegmentOpened, Tag, Verdict
+from luthier.govern.records import (
+    Asked,
+    Decided,
+    Intent,
+    Outcome,
+    Record,
+    SegmentOpened,
+    Switched,
+    Tag,
+    Verdict,
+)
 from luthier.govern.requests import Request
+from luthier.govern.switch import KillSwitch, Off, Switches
 
 __all__ = [
     "Approval",
@@ -42,8 +53,10 @@ __all__ = [
     "Gateway",
     "Guard",
     "Intent",
+    "KillSwitch",
     "MemoryAudit",
     "Next",
+    "Off",
     "Outcome",
     "Pin",
     "PinBook",
@@ -56,6 +69,8 @@ __all__ = [
     "Segment",
     "SegmentOpened",
     "Segments",
+    "Switched",
+    "Switches",
     "Tag",
     "Trail",
     "Verdict",

@@ -8,7 +8,7 @@ operator's hands, are told the rule and where it is written.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -17,7 +17,7 @@ from luthier.errors import NotFoundError, approval_hint
 from luthier.text import near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from luthier.connect import ServerRegistry
     from luthier.spec import ServerEntry
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _MOST = 10_000  # decisions kept
 
 Principals = tuple[str, ...]
+Off: TypeAlias = "Callable[[str, Principals], Denial | None]"
 
 
 class Denial(msgspec.Struct, frozen=True):
@@ -43,17 +44,28 @@ def is_told(principals: Principals) -> bool:
     return bool(principals) and (principals[-1] == OPERATOR or principals[-1].startswith("ensemble:"))
 
 
-class Access:
-    """The decisions for one registry; the same question is thought about once."""
+def nothing_is_off(server: str, principals: Principals) -> Denial | None:  # noqa: ARG001
+    """Where nobody can turn anything off."""
+    return None
 
-    def __init__(self, registry: ServerRegistry) -> None:
+
+class Access:
+    """The decisions for one registry; the same question is thought about once.
+
+    `off` tells what was turned off while we run, which may change at any time.
+    """
+
+    def __init__(self, registry: ServerRegistry, off: Off = nothing_is_off) -> None:
         self._registry = registry
+        self._off = off
         self._decided: dict[tuple[str, str, Principals], Denial | None] = {}
 
     def denial(self, uri: ToolUri, principals: Principals) -> Denial | None:
         """Why these may not call that tool, or None. Raises NotFoundError for an unknown server."""
         if uri.scheme != "mcp":
             return None  # who holds a local tool was given it
+        if (off := self._off(uri.server, principals)) and uri.server in self._registry:
+            return off
         question = (uri.server, uri.name, principals)
         try:
             return self._decided[question]
@@ -73,11 +85,15 @@ class Access:
         entry = self._registry.find(server)
         if entry is None:
             raise self.unknown_server(server, principals)
-        return self._server_denial(entry, principals)
+        return self._off(server, principals) or self._server_denial(entry, principals)
 
     def servers(self, principals: Principals) -> tuple[str, ...]:
         """The servers that these may use, in the order of the registry."""
-        return tuple(entry.id for entry in self._registry if self._server_denial(entry, principals) is None)
+        return tuple(
+            entry.id
+            for entry in self._registry
+            if self._off(entry.id, principals) is None and self._server_denial(entry, principals) is None
+        )
 
     def unknown_server(self, server: str, principals: Principals) -> NotFoundError:
         """The error for a server that is not there, with the nearest names that these may see."""

@@ -16,6 +16,7 @@ from luthier.clock import sleep
 from luthier.errors import LuthierError
 from luthier.govern.records import Asked
 from luthier.govern.requests import Request, request_of
+from luthier.redaction import redact as redact_known
 from luthier.tools.threads import in_thread
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Approval:
         *,
         timeout: float | None = None,
         callback: Callback | None = None,
-        redact: Callable[[str], str] = str,
+        redact: Callable[[str], str] = redact_known,
     ) -> None:
         self._approvals = approvals
         self._audit = audit

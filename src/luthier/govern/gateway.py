@@ -15,7 +15,7 @@ from luthier.connect.schemas import Schemas
 from luthier.connect.state import MemoryState
 from luthier.errors import LuthierError, NotFoundError, Refused, WireError, kind_of
 from luthier.events import CallEnded, CallStarted, Observers
-from luthier.govern.access import Access, Denial, is_told
+from luthier.govern.access import Access, Denial, is_told, nothing_is_off
 from luthier.govern.arguments import Arguments
 from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, fold
 from luthier.govern.headers import headers_guard
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from luthier.context import CallContext
     from luthier.govern.audit import AuditLog
     from luthier.govern.pins import Review
+    from luthier.govern.switch import KillSwitch
 
 
 LONG = 1.0
@@ -59,6 +60,7 @@ class Gateway:
         audit: AuditLog,
         local: LocalTools | None = None,
         policy: Policy | None = None,
+        switch: KillSwitch | None = None,
         guards: Iterable[Guard] = (),
         pins: PinBook | None = None,
         observers: Observers | None = None,
@@ -69,7 +71,8 @@ class Gateway:
         self._local = local or LocalTools()
         self._observers = observers or Observers()
         self._clock = clock or SystemClock()
-        self._access = Access(registry)
+        self._off = switch.denial if switch is not None else nothing_is_off
+        self._access = Access(registry, self._off)
         self._policy = policy or Policy(Policies(), registry, clock=self._clock)
         self._recorder = Recorder(audit, self._clock)
         self._pins = pins or PinBook(
@@ -83,6 +86,7 @@ class Gateway:
                 self._told,
                 self._recorder.verdict,
                 labelled,
+                *((switch.guard,) if switch is not None else ()),
                 self._admitted,
                 headers_guard(self._takes_headers),
                 self._resolved,
@@ -100,7 +104,7 @@ class Gateway:
     def use(self, registry: ServerRegistry) -> None:
         """Take another registry; calls that have begun end under the old one."""
         self._registry = registry
-        self._access = Access(registry)
+        self._access = Access(registry, self._off)
         self._policy.use(registry)
 
     async def call(self, call: ToolCall) -> Up:

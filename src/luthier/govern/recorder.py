@@ -68,6 +68,8 @@ class Recorder:
             )
         if isinstance(result, Refusal) and not call.ledger.allowed:
             self._write_verdict(call, "refused", reason=result.kind, rule=result.rule, place=result.place)
+        elif isinstance(result, Refusal) and call.ledger.revoked:
+            self._write_verdict(call, "revoked", reason=result.kind, rule=result.rule, place=result.place)
         return result
 
     async def carried(self, call: GateCall, inner: Next) -> Up:

@@ -62,6 +62,8 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class Verdict(_Record, frozen=True, tag="verdict", gc=False):
     """What the gate decided: allowed, refused, or failed (a fault came first; `reason` is its kind).
 
+    `revoked` takes back what was allowed: the call was cut off while it was under way.
+
     `arguments` is the SHA-256 of the arguments as they were judged, `names` are those of the top level;
     `label` is the join of the labels of the arguments and of the branch.
     """
@@ -132,7 +134,16 @@ class Decided(_Record, frozen=True, tag="decided", gc=False):
     via: str = ""
 
 
-Record = SegmentOpened | Verdict | Intent | Outcome | Asked | Decided
+class Switched(_Record, frozen=True, tag="switched", gc=False):
+    """`server:ID` or `agent:NAME` was turned off or on: `to` is disabled or enabled."""
+
+    what: str
+    to: str
+    by: str
+    via: str = ""
+
+
+Record = SegmentOpened | Verdict | Intent | Outcome | Asked | Decided | Switched
 
 _encode = msgspec.json.Encoder().encode
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)

@@ -14,7 +14,18 @@ from luthier.connect import ConnectionManager, FileLearned, MemoryState, ServerR
 from luthier.context import OPERATOR, CallContext
 from luthier.errors import Refused, SpecError
 from luthier.events import Observer, Observers
-from luthier.govern import Approval, Approvals, AuditLog, AuditPlaces, FileAudit, Gateway, PinBook, Policy
+from luthier.govern import (
+    Approval,
+    Approvals,
+    AuditLog,
+    AuditPlaces,
+    FileAudit,
+    Gateway,
+    KillSwitch,
+    PinBook,
+    Policy,
+    Switches,
+)
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.toolset import ToolSet
@@ -54,7 +65,7 @@ class Runtime:
     person is to log in; without it nobody is asked, and the error says what to run. `policies` are functions
     that say "allow", "ask", "deny" or None of each call, besides those of the project. `approve`
     is asked about each call that needs an approval, and gives True or False. `state` keeps what waits for
-    one, and `approvals` decides about it.
+    one, and `approvals` decides about it; `switches` turn servers and callers off.
     """
 
     def __init__(  # noqa: PLR0913  (all that a user may replace, each with a default)
@@ -89,6 +100,9 @@ class Runtime:
         self._audit = audit or _audit_log(project, self._environ, self._clock)
         self.state = state or MemoryState()
         self.approvals = Approvals(self.state, self._audit, self._clock)
+        self.switches = Switches(self.state, self._audit, self._clock)
+        self._switch = KillSwitch(self.state, self._clock)
+        self._watching: asyncio.Task[None] | None = None
         self._manager = ConnectionManager(
             registry,
             clock=self._clock,
@@ -113,6 +127,7 @@ class Runtime:
             local=LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)]),
             audit=self._audit,
             policy=Policy(project.policies, registry, checks=policies, clock=self._clock),
+            switch=self._switch,
             guards=[
                 Approval(
                     self.approvals,
@@ -149,6 +164,7 @@ class Runtime:
         return cls(project, **parts)
 
     async def __aenter__(self) -> Self:
+        self._watching = asyncio.create_task(self._switch.watch(self._manager.reconnect))
         try:
             async with asyncio.TaskGroup() as tasks:
                 for entry in self.project.servers.values():
@@ -169,6 +185,8 @@ class Runtime:
         try:
             await self._manager.close_all()
         finally:
+            if self._watching is not None:
+                self._watching.cancel()
             self._audit.close()
 
     @property
