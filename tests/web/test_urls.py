@@ -106,6 +106,8 @@ def test_an_origin_is_scheme_host_and_port() -> None:
     assert same_origin("https://H.example:443/a", "https://h.example/b")
     assert same_origin("http://h./a", "http://h/b")
     assert not same_origin("http://h/a", "mailto:h")
+    assert not same_origin("ftp://h:21/", "ftp://h:21/")
+    assert same_origin("https://[::1/", "https://[::1/") is False
     with pytest.raises(ValueError, match="not a web address"):
         origin("http:///path")
 
