@@ -240,12 +240,22 @@ def test_an_approval_by_hash_holds_for_the_entry_that_was_shown_only(cli: Cli, h
     assert f"luthier servers approve notes --hash {shown}\n" in said
     file.write_text(file.read_text().replace("notes-mcp", "n0tes-mcp"))
     done = cli("servers", "approve", "notes", "--hash", shown)
-    assert done.exit_code == 2
-    assert "is not what it was" in done.stderr
+    assert done.exit_code == 3
+    assert "is not what was looked at" in done.stderr
     assert not load_project(file).servers["notes"].approved
     file.write_text(file.read_text().replace("n0tes-mcp", "notes-mcp"))
     assert cli("servers", "approve", "notes", "--hash", shown).exit_code == 0
     assert load_project(file).servers["notes"].approved
+
+
+def test_an_approval_is_in_the_audit_log_with_the_hash_of_what_was_approved(cli: Cli, house: Path) -> None:
+    cli("servers", "import", "host.json")
+    hash_ = digest(load_project(house / "luthier.yaml").servers["notes"])
+    cli("servers", "approve", "notes")
+    cli("servers", "approve", "notes")
+    told = cli("audit", "tail", "--json").stdout
+    assert '"decided"' in told
+    assert told.count(hash_) == 1
 
 
 def test_who_is_not_there_cannot_be_approved(cli: Cli, house: Path) -> None:

@@ -72,7 +72,10 @@ def test_a_server_that_waits_for_approval_is_named_and_not_started(cli: Cli, pro
         assert done.stdout.startswith("late\twaits for approval")
         assert "luthier servers approve late" in done.stderr
     assert cli("servers", "list").stdout.splitlines()[0].endswith("waits for approval")
-    assert "approved   false" in cli("servers", "show", "late").stdout
+    shown = cli("servers", "show", "late").stdout
+    assert "approved   false" in shown
+    assert "late (waits for approval)\n  runs     python canary.py\n" in shown
+    assert '"runs": "python canary.py"' in cli("servers", "show", "late", "--json").stdout
     assert "mcp://late" not in cli("tools", "list").stdout
     done = cli("call", "mcp://late/x")
     assert done.exit_code == 3

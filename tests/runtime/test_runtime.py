@@ -18,7 +18,13 @@ from luthier import (
     register_default_mcp_servers,
     tool,
 )
-from luthier.errors import ApprovalNeededError, CallTimeoutError, ConnectError, InputError, NotFoundError
+from luthier.errors import (
+    ApprovalNeededError,
+    CallTimeoutError,
+    ConnectError,
+    InputError,
+    NotFoundError,
+)
 from luthier.spec import ServerEntry
 from luthier.taint import UNTRUSTED
 from luthier.testing import MemoryAudit, MemoryServer
@@ -262,6 +268,23 @@ async def test_an_unapproved_server_is_never_started_even_if_it_is_required(tmp_
     with pytest.raises(ApprovalNeededError):
         await runtime.__aenter__()
     assert server.connections == 0
+
+
+async def test_a_server_that_is_approved_while_it_is_at_work_can_be_used_at_once(tmp_path: Path) -> None:
+    server = greeter()
+    entry = ENTRY | {"approved": False}
+    async with Runtime.open(
+        {"mcpServers": {"greeter": entry}}, root=tmp_path, transports={"greeter": server.transport}
+    ) as rt:
+        with pytest.raises(Refused) as caught:
+            await rt.call("mcp://greeter/greet", name="Ada")
+        assert caught.value.refusal_kind == "approval"
+        with pytest.raises(Refused, match="not what was looked at"):
+            await rt.approve_server("greeter", seen="0" * 32)
+        assert server.connections == 0
+        assert (await rt.approve_server("greeter")).approved
+        assert (await rt.call("mcp://greeter/greet", name="Ada")).content == "Hello, Ada"
+        assert (await rt.approve_server("greeter")).approved
 
 
 async def test_connect_and_reconnect(tmp_path: Path) -> None:

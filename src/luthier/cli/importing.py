@@ -69,21 +69,23 @@ def approve(
     json: JsonOption = False,
 ) -> int:
     """Approve an imported server: what it runs or reaches is shown, and its tools can be used from now on."""
-    import msgspec
-
     from luthier.cli.render import echo, to_json
     from luthier.cli.showing import exposed, show_exposed
-    from luthier.errors import Fault, InputError
-    from luthier.spec.hosts import digest
+    from luthier.cli.stopping import run_async
+    from luthier.runtime import Runtime
 
     project = found_project(context)
     entry = found_entry(project, server)
-    if seen and seen != digest(entry):
-        message = f"server {server!r} is not what it was: its hash is {digest(entry)} now"
-        raise InputError([Fault(message, suggestion=f"luthier servers show {server}")])
-    if not entry.approved:
-        # What is shown below is what is approved: another entry by now is not.
-        store_of(project).replace(msgspec.structs.replace(entry, approved=True), was=entry)
+    store = store_of(project)
+
+    async def work() -> None:
+        runtime = Runtime.open(project)  # not entered: that would insist on the servers that are required
+        try:
+            await runtime.approve_server(server, seen=seen, store=store, via="cli")
+        finally:
+            await runtime.close()
+
+    run_async(work())
     if json:
         echo(to_json({"approved": exposed(entry), "changed": not entry.approved, "file": str(project.file)}))
     else:

@@ -13,7 +13,7 @@ from luthier.cli.importing import approve, import_servers
 from luthier.cli.login import login
 from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
 from luthier.cli.registering import add, remove
-from luthier.cli.showing import described
+from luthier.cli.showing import described, exposed, show_exposed
 from luthier.cli.switching import switched, turned_off
 from luthier.errors import SchemaError
 
@@ -78,11 +78,13 @@ def show_server(
         raise NotFoundError("server", server, near=near(server, project.servers), where="in the project")
     facts = described(entry)
     if json:
-        echo(to_json(facts))
+        echo(to_json(facts if entry.approved else facts | {"exposed": exposed(entry)}))
     else:
         width = max(map(len, facts))
         for key, value in facts.items():
             echo(f"{key:<{width}}  {escape(value) if isinstance(value, str) else to_json(value)}")
+        if not entry.approved:
+            show_exposed(entry, "waits for approval")
     return OK
 
 

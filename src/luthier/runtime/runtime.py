@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,6 +27,7 @@ from luthier.govern import (
     Policy,
     Switches,
 )
+from luthier.govern.server_approval import approve_server
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.toolset import ToolSet
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
     from types import TracebackType
 
-    from luthier.connect import StateStore
+    from luthier.connect import ServerStore, StateStore
     from luthier.govern import PolicyCall, Request, Review
     from luthier.secrets import Secret
     from luthier.spec import ServerEntry
@@ -271,6 +273,23 @@ class Runtime:
         registry = self._manager.registry.with_entry(entry)
         await self._manager.use(registry)
         self._gateway.use(registry)
+
+    async def approve_server(
+        self, server: str, *, seen: str = "", store: ServerStore | None = None, via: str = "python"
+    ) -> ServerEntry:
+        """Let an imported server be used from now on, as the entry stands; `store` keeps that it may.
+
+        `seen` is the hash of the entry that was looked at (`luthier.spec.hosts.digest`): no other is.
+        Raises NotFoundError, Refused, StoreError and AuditError.
+        """
+        entry = self._manager.registry.get(server)
+        decided = partial(
+            approve_server, entry, audit=self._audit, store=store, by=OPERATOR, via=via, seen=seen
+        )
+        approved = await asyncio.to_thread(decided)
+        if approved != entry:
+            await self.register(approved)
+        return approved
 
     async def test_server(self, server: str) -> ServerReport:
         """Connect to a server once more, list its tools and close: what came of it. Raises NotFoundError."""
