@@ -91,6 +91,25 @@ def test_of_a_long_text_the_part_that_changed_is_shown() -> None:
     assert all(len(line) < 500 for line in said)
 
 
+def test_what_the_cleaner_and_the_rules_found_stands_below_a_change() -> None:
+    said = shown("plays", "plays\u200b <!-- x -->")
+    assert said[5] == "      ! hidden at /description: changed: plays\\u200b <!-- x -->"
+    assert said[6].startswith("      ! comment at /description: ")
+
+
+def test_list_and_show_tell_what_was_found(cli: Cli, project: Path) -> None:
+    server = project / "servers" / "greeter.py"
+    server.write_text(server.read_text().replace("Greets somebody.", "Greets <!-- x --> somebody."))
+    assert (
+        cli("tools", "list", "greeter").stdout
+        == "mcp://greeter/greet\tGreets <!-- x --> somebody.\tcomment\n"
+    )
+    assert "findings:\n! comment at /description" in cli("tools", "show", "mcp://greeter/greet").stdout
+    document = json.loads(cli("tools", "list", "greeter", "--json").stdout)
+    assert document["tools"][0]["findings"][0]["rule"] == "comment"
+    assert (document["tools"][0]["held"], document["held"]) == ("", [])
+
+
 def test_what_is_gone_is_named_and_what_is_the_same_is_not() -> None:
     import msgspec
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -134,3 +135,46 @@ def test_every_definition_is_either_a_tool_or_dropped(given_definitions: list[An
     listing = listed(*given_definitions)
     assert len(listing.tools) + len(listing.dropped) == len(given_definitions)
     assert len({tool.name for tool in listing.tools}) == len(listing.tools)
+
+
+def test_what_hides_in_a_definition_is_not_shown_and_the_definition_is_kept_as_sent() -> None:
+    schema = {"type": "object", "properties": {"x": {"description": "b\u200b", "enum": ["one", "tw\u200bo"]}}}
+    definition = {**GOOD, "description": "a\u202eb", "title": "t\x1b[1m", "inputSchema": schema}
+    (tool,) = listed(definition).tools
+    assert (tool.description, tool.title) == ("ab", "t")
+    assert tool.input_schema["properties"]["x"] == {"description": "b", "enum": ["one"]}
+    assert tool.raw == definition
+    assert tool.own_input_schema == schema
+
+
+@pytest.mark.parametrize(
+    ("definition", "reason"),
+    [
+        ({**GOOD, "name": "s\u0435nd"}, "only looks like"),
+        ({**GOOD, "name": "se\u200bnd"}, "hidden characters"),
+        ({**GOOD, "name": "n" * 129}, "longer than 128"),
+        ({**GOOD, "inputSchema": {"properties": {"a\u200b": {}}}}, "hidden characters"),
+    ],
+)
+def test_a_name_that_deceives_costs_its_tool(definition: Any, reason: str) -> None:
+    listing = listed(definition, {**GOOD, "name": "other"})
+    assert [tool.name for tool in listing.tools] == ["other"]
+    assert reason in listing.dropped[0].reason
+    assert listing.dropped[0].reason.isprintable()
+
+
+def test_the_digest_is_of_the_bytes_that_were_sent() -> None:
+    text = b'{ "name":"a", "inputSchema" : {} }'
+    listing = Listing("s")
+    listing.add(page_decoder.decode(b'{"tools": [' + text + b"]}"))
+    assert listing.tools[0].digest == sha256(text).hexdigest()
+
+
+def test_a_definition_that_is_no_utf_8_costs_no_other() -> None:
+    listing = Listing("s")
+    listing.add(
+        page_decoder.decode(
+            b'{"tools":[{"name":"a","title":"\xff","inputSchema":{}},{"name":"b","inputSchema":{}}]}'
+        )
+    )
+    assert [(tool.name, tool.title) for tool in listing.tools] == [("a", "\ufffd"), ("b", "")]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from luthier.govern import Review, Reviewed
     from luthier.govern.differences import Difference
     from luthier.spec import Project
+    from luthier.text import Finding
 
 _MARKS = {"new": "+", "removed": "-", "changed": "~"}
 _SHOWN = 400  # characters of a value
@@ -135,6 +136,7 @@ def described(review: Review) -> dict[str, Any]:
                 if tool.pin
                 else None,
                 "differences": [msgspec.to_builtins(one) for one in _differences(tool)],
+                "findings": [msgspec.to_builtins(one) for one in _findings(tool)],
             }
             for tool in review.tools
         ],
@@ -149,7 +151,21 @@ def _tool_lines(tool: Reviewed) -> list[str]:
     from luthier.text import one_line
 
     said = [f"{_MARKS[tool.why]} {one_line(tool.name)}  {tool.why}  {tool.hash[:12]}".rstrip()]
-    return said + [f"    {line}" for one in _differences(tool) for line in _difference_lines(one)]
+    said += [f"    {line}" for one in _differences(tool) for line in _difference_lines(one)]
+    return said + [f"    {line}" for line in finding_lines(_findings(tool))]
+
+
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
+    """Findings for people."""
+    from luthier.text import one_line
+
+    return [f"! {one.rule} at {one_line(one.path) or '/'}: {one_line(one.note)}" for one in findings]
+
+
+def _findings(tool: Reviewed) -> tuple[Finding, ...]:
+    from luthier.govern.findings import found_in
+
+    return found_in([tool.tool])[tool.tool.uri] if tool.tool else ()
 
 
 def _difference_lines(one: Difference) -> list[str]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
-from luthier.cli.pins import approve_tools, diff_tools
+from luthier.cli.pins import approve_tools, diff_tools, finding_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from luthier.errors import LuthierError
+    from luthier.govern import Review
+    from luthier.runtime import Listing
+    from luthier.text import Finding
     from luthier.tools import Tool
+    from luthier.uri import ToolUri
 
 app = typer.Typer(help="The tools that the servers offer.", no_args_is_help=True, rich_markup_mode=None)
 app.command("diff")(diff_tools)
@@ -28,27 +35,35 @@ def list_tools(
     """List tools; a server that cannot be reached is reported and the others are shown."""
     from luthier.cli.render import echo, show_error, show_table, to_json
     from luthier.cli.stopping import run_async
-    from luthier.runtime import Listing, Runtime
-    from luthier.text import one_line
+    from luthier.govern.findings import found_in
+    from luthier.runtime import Runtime
 
     log = start_logging(context)
     project = found_project(context)
 
-    async def work() -> Listing:
+    async def work() -> tuple[Listing, list[Review]]:
         async with Runtime.open(project, observers=log) as runtime:
-            return await runtime.tools.load(*([server] if server else []))
+            listing = await runtime.tools.load(*([server] if server else []))
+            return listing, [await runtime.review_tools(id, fresh=False) for id in listing.servers]
 
-    listing = run_async(work())
+    listing, reviews = run_async(work())
+    held = {tool.tool: tool.why for review in reviews for tool in review.pending if tool.tool}
+    found = found_in([*listing.tools, *held])
     if json:
-        echo(to_json(_document(listing)))
+        echo(to_json(_document(listing, held, found)))
     else:
-        show_table(
-            ("tool", "description"), [(str(tool.uri), one_line(tool.description)) for tool in listing.tools]
-        )
+        tools = [*((tool, "") for tool in listing.tools), *held.items()]
+        show_table(("tool", "description", ""), [_row(tool, why, found[tool.uri]) for tool, why in tools])
     for error in listing.failed.values():
         show_error(error)
     for dropped in listing.dropped:
         show_error(_dropped_error(dropped.name, dropped.reason))
+    for review in reviews:
+        if review.pending:
+            echo(
+                f"{review.server}: {len(review.pending)} changes wait: luthier tools diff {review.server}",
+                sys.stderr,
+            )
     return FAILED if listing.failed and not listing.tools else OK
 
 
@@ -63,6 +78,7 @@ def show_tool(
     from luthier.cli.render import echo, to_json
     from luthier.cli.stopping import run_async
     from luthier.errors import Fault, InputError
+    from luthier.govern.findings import found_in
     from luthier.runtime import Runtime
     from luthier.text import escape
     from luthier.uri import ToolUri
@@ -79,8 +95,9 @@ def show_tool(
             return await runtime.describe(address)
 
     tool = run_async(work())
+    findings = found_in([tool])[tool.uri]
     if json:
-        echo(to_json(described(tool)))
+        echo(to_json(described(tool, findings)))
         return OK
     echo(str(tool.uri))
     if tool.description:
@@ -92,11 +109,18 @@ def show_tool(
     ):
         if value:
             echo(f"\n{title}:\n{to_json(value)}")
+    if findings:
+        echo("\n".join(("\nfindings:", *finding_lines(findings))))
     return OK
 
 
-def described(tool: Tool) -> dict[str, Any]:
-    """A tool as JSON: its address, the name a model sees, and its definition."""
+def described(tool: Tool, findings: Iterable[Finding] = (), why: str = "") -> dict[str, Any]:
+    """A tool as JSON: its address, the name a model sees, its definition as it may be shown, what was found.
+
+    `why` says what it is held back for, if it is.
+    """
+    from msgspec import to_builtins
+
     from luthier.tools.naming import model_name
 
     return {
@@ -108,12 +132,25 @@ def described(tool: Tool) -> dict[str, Any]:
         "input_schema": tool.input_schema,
         "output_schema": tool.output_schema,
         "annotations": tool.annotations,
+        "held": why,
+        "findings": [to_builtins(finding) for finding in findings],
     }
 
 
-def _document(listing: Any) -> dict[str, Any]:
+def _row(tool: Tool, why: str, findings: Iterable[Finding]) -> tuple[str, str, str]:
+    from luthier.text import one_line
+
+    held = f"held back: {why}" if why else ""
+    rules = " ".join(sorted({finding.rule for finding in findings}))
+    return str(tool.uri), one_line(tool.description), "; ".join(filter(None, (held, rules)))
+
+
+def _document(
+    listing: Listing, held: Mapping[Tool, str], found: Mapping[ToolUri, tuple[Finding, ...]]
+) -> dict[str, Any]:
     return {
-        "tools": [described(tool) for tool in listing.tools],
+        "tools": [described(tool, found[tool.uri]) for tool in listing.tools],
+        "held": [described(tool, found[tool.uri], why) for tool, why in held.items()],
         "dropped": [{"server": d.server, "name": d.name, "reason": d.reason} for d in listing.dropped],
         "failed": {server: str(error) for server, error in listing.failed.items()},
     }

@@ -21,11 +21,12 @@ class Schemas:
 
     def input(self, tool: Tool) -> Schema:
         """The schema of the tool's arguments."""
-        return _kept(self._inputs, tool, tool.input_schema)
+        return _kept(self._inputs, tool, tool.own_input_schema)
 
     def output(self, tool: Tool) -> Schema | None:
         """The schema of the tool's structured result, if it promises any."""
-        return None if tool.output_schema is None else _kept(self._outputs, tool, tool.output_schema)
+        schema = tool.own_output_schema
+        return None if schema is None else _kept(self._outputs, tool, schema)
 
 
 def _kept(kept: dict[int, tuple[Tool, Schema]], tool: Tool, definition: JsonObject) -> Schema:

@@ -68,7 +68,7 @@ class Arguments:
 
 
 def _prepared(call: ToolCall, tool: Tool) -> ToolCall:
-    arguments = prepare_labelled(tool.input_schema, call.arguments)
+    arguments = prepare_labelled(tool.own_input_schema, call.arguments)
     return call if arguments is call.arguments else msgspec.structs.replace(call, arguments=arguments)
 
 

@@ -31,7 +31,7 @@ def canonical(value: Any) -> bytes:
     try:
         if _is_plain(value):
             text = _sorted(value)
-            if not _OTHERWISE.search(text):
+            if (text.isascii() and b"\\u" not in text) or not _OTHERWISE.search(text):
                 return text
         return _by_the_book(value)
     except RecursionError:

@@ -121,7 +121,7 @@ class PinBook:
         before = {tool.name: tool.pin for tool in review.tools if tool.pin is not None}
         gone = {tool.name for tool in wanted if tool.tool is None}
         after = {name: pin for name, pin in (before | made).items() if name not in gone}
-        value = msgspec.to_builtins(after)
+        value = pins.stored(after)
         if not await self._run(self._store.swap, PINS, review.server, review.stored, value):
             raise _changed(review.server, "Its pins were changed meanwhile.")
         await self._run(self._store.delete, SHOWN, review.server)
@@ -131,7 +131,7 @@ class PinBook:
     async def _pin_first(self, manifest: Manifest) -> Judgement:
         def pin() -> bool:
             made = pins.pinned(manifest.tools, at=self._clock.now(), by=FIRST_USE)
-            return self._store.swap(PINS, manifest.server, None, msgspec.to_builtins(made))
+            return self._store.swap(PINS, manifest.server, None, pins.stored(made))
 
         await self._run(pin)  # False: another process was first, and its pins hold
         self._look()

@@ -169,6 +169,11 @@ def pinned(tools: Iterable[Tool], *, at: float, by: str) -> dict[str, Pin]:
     return pins
 
 
+def stored(pins: Mapping[str, Pin]) -> dict[str, Any]:
+    """Pins as a value of the store. Their definitions are not copied."""
+    return {name: msgspec.structs.asdict(pin) for name, pin in pins.items()}
+
+
 def marks_in(value: Any) -> dict[str, Mark]:
     """The marks in a stored value. Raises ValueError where it holds none that can be read."""
     return msgspec.convert(value, dict[str, Mark])

@@ -32,11 +32,12 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """What was found: tools, definitions passed over, and the servers out of reach with the reason."""
+    """What was found: tools, definitions passed over, servers that failed and why, and the others."""
 
     tools: tuple[Tool, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     failed: dict[str, LuthierError] = {}
+    servers: tuple[str, ...] = ()
 
 
 class BoundTool:
@@ -108,7 +109,8 @@ class ToolSet:
             tools += answer.tools
             dropped += [Dropped(server, one.name, one.reason) for one in answer.dropped]
         self._learn(tools)
-        return Listing(tuple(tools), tuple(dropped), failed)
+        reached = tuple(server for server in asked if server not in failed)
+        return Listing(tuple(tools), tuple(dropped), failed, reached)
 
     def names(self) -> list[str]:
         """The addresses of all tools known, in order."""

@@ -13,9 +13,10 @@ JsonObject = dict[str, Any]
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A tool as listed. `raw` is the whole definition as the server sent it, and never changed.
+    """A tool as it may be shown: its texts and schemas are cleaned of what hides in them.
 
-    `digest` is the SHA-256 of its bytes, empty where there were none.
+    `raw` is the whole definition as the server sent it, and never changed; `digest` is the SHA-256 of its
+    bytes, empty where there were none. What goes to the server and comes back is judged by its own schemas.
     """
 
     uri: ToolUri
@@ -31,6 +32,17 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def name(self) -> str:
         """The name that its own server knows it by."""
         return self.uri.name
+
+    @property
+    def own_input_schema(self) -> JsonObject:
+        """The schema of its arguments as its server sent it."""
+        schema: JsonObject = self.raw.get("inputSchema", self.input_schema)
+        return schema
+
+    @property
+    def own_output_schema(self) -> JsonObject | None:
+        """The schema of its structured results as its server sent it, if it promises any."""
+        return None if self.output_schema is None else self.raw.get("outputSchema", self.output_schema)
 
 
 class DroppedTool(msgspec.Struct, frozen=True):

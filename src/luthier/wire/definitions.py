@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from luthier.text import one_line
+from luthier.text import clean, is_clean, one_line
+from luthier.text.cleaner import name_fault
 from luthier.tools import DroppedTool, JsonObject, Tool
 from luthier.uri import ToolUri
 from luthier.wire.codec import REFUSED, value
@@ -62,20 +63,24 @@ class Listing:
         except UnreadableError as error:
             self.dropped.append(DroppedTool("", f"it cannot be read: {error}"))
             return
-        self._take(definition, text)
+        self._take(definition, bytes(text))
 
-    def _take(self, definition: Any, text: Raw) -> None:
+    def _take(self, definition: Any, text: bytes) -> None:
         reason = fault_of(definition)
+        shown = definition
         name = definition.get("name") if isinstance(definition, dict) else None
         if not reason and name in self._names:
             reason = "the server lists another tool of this name before it"
         if not reason and self._modern:
             reason = self._mirror(definition)
+        if not reason and (name_fault(definition["name"]) or not is_clean(text)):
+            cleaned = clean(definition)
+            shown, reason = cleaned.definition, cleaned.fault
         if reason:
             self.dropped.append(DroppedTool(one_line(name, 128) if isinstance(name, str) else "", reason))
             return
         self._names.add(definition["name"])
-        self.tools.append(_tool(self._server, definition, sha256(text).hexdigest()))
+        self.tools.append(_tool(self._server, definition, shown, sha256(text).hexdigest()))
         if not isinstance(definition.get("outputSchema"), dict | None):
             self.oddities.append(
                 f"the outputSchema of {one_line(definition['name'], 128)} is not an object: not used"
@@ -110,16 +115,16 @@ def fault_of(definition: Any) -> str:
     return ""
 
 
-def _tool(server: str, definition: JsonObject, digest: str) -> Tool:
-    description = definition.get("description")
-    title = definition.get("title")
-    output = definition.get("outputSchema")
-    annotations = definition.get("annotations")
+def _tool(server: str, definition: JsonObject, shown: JsonObject, digest: str) -> Tool:
+    description = shown.get("description")
+    title = shown.get("title")
+    output = shown.get("outputSchema")
+    annotations = shown.get("annotations")
     return Tool(
         uri=ToolUri("mcp", server, definition["name"]),
         description=description if isinstance(description, str) else "",
         title=title if isinstance(title, str) else "",
-        input_schema=definition["inputSchema"],
+        input_schema=shown["inputSchema"],
         output_schema=output if isinstance(output, dict) else None,
         annotations=annotations if isinstance(annotations, dict) else {},
         raw=definition,

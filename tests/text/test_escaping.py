@@ -1,4 +1,4 @@
-"""Text made safe to show, and near names."""
+"""Text made safe to show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.text import escape, near, one_line
+from luthier.text import escape, one_line
 
 any_text = st.text(st.characters())
 
@@ -70,27 +70,3 @@ class TestOneLine:
 
     def test_words_behind_a_wide_gap_are_cut_with_a_mark_too(self) -> None:
         assert one_line("ab" + " " * 100 + "cd", 5) == "ab…"
-
-
-class TestNear:
-    def test_the_nearest_come_first(self) -> None:
-        assert near("git_lgo", ["git_status", "git_log", "git_logs"]) == ("git_log", "git_logs")
-
-    def test_case_does_not_matter_and_the_spelling_is_kept(self) -> None:
-        assert near("GIT_LOG", ["Git_Log"]) == ("Git_Log",)
-        assert near("log", ["Log", "LOG"]) == ("Log", "LOG")
-
-    def test_there_are_at_most_as_many_as_asked_for(self) -> None:
-        assert len(near("aaaa", [f"aaaa{number}" for number in range(9)])) == 3
-        assert near("aaaa", ["AAAA", "aaaA", "aaaa"], 1) == ("AAAA",)
-
-    def test_what_is_far_is_not_named(self) -> None:
-        assert near("git_log", ["fetch", "time"]) == ()
-        assert near("x", []) == ()
-
-    def test_a_huge_name_among_many_is_no_burden(self) -> None:
-        assert near("x" * 1_000_000, ("y" * 1_000_000 for _ in range(100_000))) == ()
-
-    @given(any_text.filter(bool), st.lists(any_text.filter(bool), max_size=5))
-    def test_a_name_that_is_there_is_its_own_nearest(self, name: str, others: list[str]) -> None:
-        assert name in near(name, [*others, name], 10)
