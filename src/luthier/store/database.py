@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from luthier.store.sql import SqlEngine
+    from luthier.store.sql import Appender, SqlEngine
 
 __all__ = ["DEFAULT", "Database"]
 
@@ -60,6 +60,12 @@ class Database:
             self._made()
         with self._sql().writing() as connection:
             yield connection
+
+    def appending(self, *, fsync: bool = False) -> Appender:
+        """What writes the lines of the audit log, over a connection of its own."""
+        if self._reader is None:
+            self._made()
+        return self._sql().appending(fsync=fsync)
 
     def close(self) -> None:
         """Give up all connections; the next use opens others."""

@@ -17,7 +17,8 @@ from luthier.store.schema import is_current
 from luthier.store.sqlite_reader import PATIENCE, unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from luthier.store.address import Address
 
@@ -36,6 +37,13 @@ SERVERS = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("entry", sa.Text, nullable=False),  # JSON: the mapping that luthier.yaml would hold
     sa.Column("added", sa.BigInteger, nullable=False),  # the revision that added it
+)
+AUDIT = sa.Table(
+    "audit",
+    TABLES,
+    sa.Column("segment", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True),
+    sa.Column("line", sa.Text, nullable=False),  # JSON, as in the files of the log
 )
 REVISION = sa.Table(
     "revision",
@@ -75,6 +83,11 @@ class SqlEngine:
             connection.execute(sa.update(REVISION).values(number=REVISION.c.number + 1))
             yield connection
 
+    def appending(self, *, fsync: bool) -> Appender:
+        """A connection of its own for the lines of the audit log."""
+        with self._told():
+            return Appender(self._engine.connect(), self._told, fsync=fsync)
+
     def version(self) -> str | None:
         with self._told(), self._engine.connect() as connection:
             return _version(connection)
@@ -100,6 +113,35 @@ class SqlEngine:
             raise unusable(self._address, error.orig or error) from error
         except sa.exc.SQLAlchemyError as error:
             raise unusable(self._address, error) from error
+
+
+class Appender:
+    """Writes the lines of the audit log. Nobody watches for them, so the revision is not counted up."""
+
+    def __init__(
+        self, connection: sa.Connection, told: Callable[[], AbstractContextManager[None]], *, fsync: bool
+    ) -> None:
+        self._connection = connection
+        self._told = told
+        dialect = connection.dialect
+        if dialect.name == "sqlite" and not fsync:
+            # A line then outlives the process at once, and the machine a moment later.
+            driver = connection.connection.driver_connection
+            if driver is not None:
+                driver.execute("PRAGMA synchronous=NORMAL")
+        self._insert = str(AUDIT.insert().compile(dialect=dialect))
+        self._named = dialect.positional is False
+
+    def add(self, segment: str, number: int, line: str) -> None:
+        values = (segment, number, line)
+        with self._told():
+            row = dict(zip(AUDIT.c.keys(), values, strict=True)) if self._named else values
+            self._connection.exec_driver_sql(self._insert, row)
+            self._connection.commit()
+
+    def close(self) -> None:
+        self._connection.invalidate()  # its settings are its own
+        self._connection.close()
 
 
 def _engine(address: Address) -> sa.Engine:

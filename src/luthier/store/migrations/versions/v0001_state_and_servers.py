@@ -1,4 +1,4 @@
-"""The first tables: state, server entries, and the number that each transaction counts up."""
+"""The first tables: state, server entries, the audit log, and the number that each transaction counts up."""
 
 revision = "0001"
 down_revision = None
@@ -21,6 +21,12 @@ def upgrade() -> None:
         sa.Column("id", sa.Text, primary_key=True),
         sa.Column("entry", sa.Text, nullable=False),
         sa.Column("added", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "audit",
+        sa.Column("segment", sa.Text, primary_key=True),
+        sa.Column("number", sa.BigInteger, primary_key=True),
+        sa.Column("line", sa.Text, nullable=False),
     )
     numbers = op.create_table("revision", sa.Column("number", sa.BigInteger, nullable=False))
     op.bulk_insert(numbers, [{"number": 0}])
