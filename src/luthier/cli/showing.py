@@ -58,7 +58,7 @@ def exposed(entry: ServerEntry) -> dict[str, Any]:
     """What approving the entry lets happen: what is run or reached, and who is given which reference."""
     from luthier.spec.hosts import command_line, digest, sent, suspects
 
-    reach = {"runs": command_line(entry)} if entry.command is not None else {"reaches": entry.url}
+    reach = {"runs": command_line(entry)} if entry.url is None else {"reaches": entry.url}
     facts: dict[str, Any] = {"id": entry.id, **reach}
     if entry.cwd is not None:
         facts["in"] = entry.cwd

@@ -8,6 +8,7 @@ import pytest
 
 from luthier.spec import Auth, ServerEntry
 from luthier.spec.hosts import command_line, sent, suspects
+from luthier.spec.project import Launch
 
 
 def entry(**fields: Any) -> ServerEntry:
@@ -22,6 +23,12 @@ def test_a_command_is_shown_whole_on_one_line_with_nothing_hidden_in_it() -> Non
     assert shown.startswith("npx -y 'a b' '' '\\x1b[2K\\x0d' 'c\\x0ad\\x09e' '\\u202etxt' x")
     assert shown.endswith(long)
     assert "\n" not in shown
+
+
+def test_of_a_launch_profile_its_name_and_what_fills_its_holes_are_shown() -> None:
+    launched = entry(launch=Launch(profile="files", values={"root": "/srv/a b"}), env={"K": "${A}"})
+    assert command_line(launched) == "profile files 'root=/srv/a b'"
+    assert [one.to for one in sent(launched)] == ["the process profile files 'root=/srv/a b'"]
 
 
 def test_each_reference_is_told_with_who_would_be_given_it() -> None:

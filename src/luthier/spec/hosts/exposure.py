@@ -50,8 +50,15 @@ class Suspect(msgspec.Struct, frozen=True):
 
 
 def command_line(entry: ServerEntry) -> str:
-    """The command and every argument, whole, quoted as for a shell, on one line."""
-    line = shlex.join((entry.command or "", *entry.args))
+    """The command and every argument, whole, quoted as for a shell, on one line.
+
+    Of a launch profile only its name and what is put into its holes: the rest is the operator's own word.
+    """
+    if entry.launch is not None:
+        holes = (f"{name}={value}" for name, value in entry.launch.values.items())
+        line = shlex.join(("profile", entry.launch.profile, *holes))
+    else:
+        line = shlex.join((entry.command or "", *entry.args))
     return escape(line).replace("\n", "\\x0a").replace("\t", "\\x09")
 
 
@@ -102,7 +109,7 @@ def _hint(keys: tuple[str | int, ...]) -> str:
 
 def _receiver(entry: ServerEntry, keys: tuple[str | int, ...]) -> str:
     """Who is given the text under that key."""
-    if entry.command is not None:
+    if entry.url is None:
         return f"the process {command_line(entry)}"
     if keys[0] == "auth":
         login = entry.auth.token_url or entry.auth.issuer or f"the login that {entry.url} names"
