@@ -13,10 +13,14 @@ OPERATOR = "operator"
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
-    """`principals` runs from the outermost caller to the innermost; `deadline` is in monotonic seconds."""
+    """`principals` runs from the outermost caller to the innermost; `deadline` is in monotonic seconds.
+
+    `root` names what the outermost caller began: it is the same in all runs inside of each other.
+    """
 
     principals: tuple[str, ...] = (OPERATOR,)
     run: str = ""
+    root: str = ""
     step: str = ""
     attempt: int = 1
     deadline: float | None = None

@@ -12,6 +12,7 @@ from luthier.govern import (
     Approval,
     Approvals,
     AuditLog,
+    Budgets,
     Gateway,
     KillSwitch,
     MemoryAudit,
@@ -21,7 +22,7 @@ from luthier.govern import (
     Switches,
     Verdict,
 )
-from luthier.spec import Policies
+from luthier.spec import Budget, Policies
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import ToolCall
 from luthier.uri import ToolUri
@@ -50,6 +51,7 @@ class Gate(House):
         guards: Iterable[Guard] = (),
         asks: bool = False,
         switched: bool = False,
+        budgets: tuple[Budget, ...] = (),
         approve: Callable[[Request], Any] | None = None,
         approval_timeout: float | None = None,
         state: StateStore | None = None,
@@ -76,6 +78,7 @@ class Gate(House):
                 callback=approve,
             )
             guards = [*guards, asking.guard]
+        guards = [*guards, Budgets(budgets, self.clock).guard]
         self.switch = KillSwitch(self.state, self.clock)
         self.switches = Switches(self.state, audit or self.log, self.clock)
         self.gateway = Gateway(

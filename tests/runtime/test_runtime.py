@@ -450,3 +450,26 @@ async def test_policies_approvals_and_a_callback_work_together(tmp_path: Path) -
         run = await rt.run(GREETING, name="Ed")
     assert asked == ['"Di"', '"Ed"', '"Ed"']
     assert run.refused
+
+
+async def test_a_budget_for_a_run_holds_for_the_ensembles_inside_of_it(tmp_path: Path) -> None:
+    outer = {
+        "ensemble": "outer",
+        "agents": [
+            {"name": "first", "operation": "tools", "config": {"mcp": "greeter", "tool": "greet"}}
+            | {"inputs": {"name": "Di"}},
+            {"name": "second", "operation": "ensemble", "config": {"ensemble": "greeting"}}
+            | {"depends_on": ["first"]},
+        ],
+    }
+    project = {
+        "mcpServers": {"greeter": ENTRY},
+        "budgets": [{"name": "thrift", "per": "run", "calls": 1}],
+    }
+    way = {"greeter": greeter().transport}
+    async with Runtime.open(project, root=tmp_path, transports=way, ensembles=[GREETING]) as rt:
+        for _ in range(2):
+            assert (await rt.run("greeting")).success, "each run has its own"
+        run = await rt.run(outer)
+    assert run.refused
+    assert "thrift" in run.note

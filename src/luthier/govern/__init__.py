@@ -3,6 +3,7 @@
 from luthier.govern.approval import Approval
 from luthier.govern.approvals import Approvals
 from luthier.govern.audit import AuditLog, FileAudit, MemoryAudit
+from luthier.govern.budget import Budgets
 from luthier.govern.checkpoints import Checkpoint, CheckpointFile
 from luthier.govern.checks import Decision, PolicyCall
 from luthier.govern.gateway import Gateway
@@ -43,6 +44,7 @@ __all__ = [
     "AuditKey",
     "AuditLog",
     "AuditPlaces",
+    "Budgets",
     "Checkpoint",
     "CheckpointFile",
     "Decided",

@@ -20,6 +20,7 @@ class Ledger(msgspec.Struct, gc=False):
 
     digest: str = ""  # SHA-256 of the arguments as they will be sent
     allowed: bool = False  # the verdict has been written
+    size: int = 0  # of the result, in bytes
     revoked: bool = False  # it was cut off by the kill switch
     unlabelled: bool = False  # a label of the call was not known
     rule: str = ""  # by which the call was refused, where its caller is only told that nothing is there

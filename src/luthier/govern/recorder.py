@@ -166,6 +166,7 @@ class Recorder:
         if isinstance(result, ToolResult):
             outcome = "error" if result.reply.is_error else outcome
             digest, size = reply_digest(result.reply)
+            call.ledger.size = size
             label = tag_of(result.label, call.call.id)
         elif result is not None:
             outcome = "refused"

@@ -20,6 +20,7 @@ from luthier.govern import (
     Approvals,
     AuditLog,
     AuditPlaces,
+    Budgets,
     FileAudit,
     Gateway,
     KillSwitch,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from luthier.connect import ServerStore, StateStore
     from luthier.govern import PolicyCall, Request, Review
     from luthier.secrets import Secret
-    from luthier.spec import ServerEntry
+    from luthier.spec import Ensemble, ServerEntry
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
 
@@ -105,6 +106,7 @@ class Runtime:
         self.switches = Switches(self.state, self._audit, self._clock)
         self._switch = KillSwitch(self.state, self._clock)
         self._watching: asyncio.Task[None] | None = None
+        self._budgets = Budgets(project.budgets, self._clock)
         self._manager = ConnectionManager(
             registry,
             clock=self._clock,
@@ -137,7 +139,8 @@ class Runtime:
                     self._clock,
                     timeout=project.approval_timeout,
                     callback=approve,
-                ).guard
+                ).guard,
+                self._budgets.guard,
             ],
             observers=self._observers,
             clock=self._clock,
@@ -217,9 +220,16 @@ class Runtime:
         if faults:
             raise SpecError(faults)
         deadline = None if run_timeout is None else self._clock.monotonic() + run_timeout
+        root = next(self._ids)
+        try:
+            return await self._run(found, _labelled({**(inputs or {}), **more}), root, deadline)
+        finally:
+            self._budgets.forget(root)
+
+    async def _run(self, ensemble: Ensemble, inputs: Labelled[Any], root: str, deadline: float | None) -> Run:
         return await run_ensemble(
-            found,
-            _labelled({**(inputs or {}), **more}),
+            ensemble,
+            inputs,
             services=Services(
                 gateway=self._gateway,
                 clock=self._clock,
@@ -229,7 +239,7 @@ class Runtime:
                 environ=self._environ,
                 records=FileRecords(self._state / "runs"),
             ),
-            context=CallContext(principals=(OPERATOR,), deadline=deadline),
+            context=CallContext(principals=(OPERATOR,), root=root, deadline=deadline),
         )
 
     async def call(

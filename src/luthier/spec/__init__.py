@@ -1,5 +1,6 @@
 """The files that people write: read with positions, checked whole, kept as frozen values."""
 
+from luthier.spec.budget import Budget
 from luthier.spec.check import check_ensemble
 from luthier.spec.check_launch import launch_faults
 from luthier.spec.document import Document
@@ -34,6 +35,7 @@ __all__ = [
     "NOWHERE",
     "Auth",
     "Breaker",
+    "Budget",
     "CodeConfig",
     "Config",
     "Document",

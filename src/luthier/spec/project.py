@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from luthier.errors import Fault
+from luthier.spec.budget import Budget
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.policy import Policies
 from luthier.spec.profile import LaunchProfile, Sandbox
@@ -187,6 +188,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     env_file: EnvFile | None = None
     audit: AuditSettings = AuditSettings()
     policies: Policies = Policies()
+    budgets: tuple[Budget, ...] = ()
     approval_timeout: float | None = None  # seconds that a call waits for an approval
     unused: dict[str, Any] = {}  # agents, store, serve, …: plain data
     warnings: tuple[Fault, ...] = ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from luthier.errors import Fault, SpecError
 from luthier.secrets import find, parse_env
+from luthier.spec.budget import read_budgets
 from luthier.spec.load import load
 from luthier.spec.origin import Origin
 from luthier.spec.policy import read_policies
@@ -103,6 +104,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "env_file": _read_env_file(reader, root),
         "audit": _read_audit(reader),
         "policies": read_policies(reader),
+        "budgets": read_budgets(reader),
         "approval_timeout": reader.seconds("approval_timeout", zero=True),
         "unused": _read_unused(reader),
     }

@@ -57,11 +57,14 @@ async def run_ensemble(
     async def play(inner: Ensemble, given: Labelled[Any], caller: CallContext) -> Run:
         return await run_ensemble(inner, given, services=services, context=caller)
 
+    run = services.new_id()
     driver = Driver(
         plan(ensemble),
         bound,
         services,
-        context=msgspec.structs.replace(within, run=services.new_id(), step="", deadline=deadline),
+        context=msgspec.structs.replace(
+            within, run=run, root=context.root or run, step="", deadline=deadline
+        ),
         parent=context.run,
         now=now,
         grace=GRACE * 0.8**depth,
