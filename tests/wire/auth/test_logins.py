@@ -544,3 +544,20 @@ async def test_nothing_secret_is_logged_or_shown(
     shown = f"{raised.value} {raised.value!r} {raised.value.facts()} {vars(authorizer)} {caplog.text}"
     assert "canary" not in shown
     assert "canary" not in f"{raised.value} {raised.value.__cause__}"
+
+
+async def test_a_login_that_nobody_needs_any_more_is_no_longer_waited_for(
+    person: Make, call: Call, browser: Browser, store: MemoryTokens
+) -> None:
+    browser.absent = True
+    store.pool.close()  # nothing is under way yet
+    calling = asyncio.ensure_future(call(person()))
+    async with asyncio.timeout(10):
+        while not browser.opened:  # noqa: ASYNC110  (a browser has no event)
+            await asyncio.sleep(0.005)
+        store.pool.close()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+    browser.absent = False
+    assert await call(person()) == (200, "access-1")
+    store.pool.close()  # it has ended

@@ -44,6 +44,24 @@ def test_the_known_signature_of_an_empty_body() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "auth",
+    [
+        Auth(),
+        Auth(type="bearer", token="abc"),
+        Auth(type="oauth", interactive=True),
+        Auth(type="oauth", client_id="me", client_secret="s", token_url="http://127.0.0.1/token"),
+    ],
+)
+async def test_beside_a_callers_own_credentials_nothing_but_the_signature_is_left(
+    make: Make, auth: Auth
+) -> None:
+    assert make(auth).signing() is None
+    signing = make(auth, secret="shh").signing()
+    assert signing is not None
+    assert (await signing.headers(POST)).keys() == {"X-Conductor-Timestamp", "X-Conductor-Signature"}
+
+
 async def test_a_secret_signs_besides_what_auth_adds(make: Make, clock: FakeClock) -> None:
     signed = make(Auth(type="bearer", token="abc"), secret="shh")
     await clock.advance(5)
