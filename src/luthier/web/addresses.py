@@ -39,7 +39,6 @@ NOT_HTTPS = UrlFault("is not https", "Write https://.")
 _OPEN = UrlFault("is not https, and plain http is for private addresses only", "Write https://.")
 _ODD = UrlFault("stands for something that is no address")
 
-_NUMBERS = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}\.?", re.IGNORECASE)
 _ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:0x[0-9a-f]*|[0-9]+)\.?", re.IGNORECASE)
 _NOWHERE = ipaddress.IPv4Address(0)
 
@@ -107,12 +106,10 @@ def address_of(host: str) -> Address | None:
             return None
     if not _ENDS_IN_A_NUMBER.fullmatch(host):
         return None
-    if _NUMBERS.fullmatch(host):
-        try:
-            return ipaddress.IPv4Address(socket.inet_aton(host.rstrip(".")))
-        except OSError:
-            return _NOWHERE
-    return _NOWHERE  # it ends in a number, so it is no name, and it is no address either
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host.rstrip(".")))
+    except OSError:
+        return _NOWHERE  # it ends in a number, so it is no name, and it is no address either
 
 
 def leads_inside(address: Address) -> bool:
