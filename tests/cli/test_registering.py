@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import Result
 
-from luthier.spec import Auth, ServerEntry, ToolFilter, load_project
+from luthier.spec import Auth, Launch, ServerEntry, ToolFilter, load_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +65,18 @@ def test_a_server_by_command_is_added_and_all_else_stays(cli: Cli, file: Path) -
     )
     lines = file.read_text().splitlines()
     assert [line for line in PROJECT.splitlines() if line not in lines] == []
+
+
+def test_a_server_of_a_launch_profile_is_added_with_what_fills_its_holes(cli: Cli, file: Path) -> None:
+    profile = "{executable: /usr/bin/node, args: [/opt/n.js, '--book={book}'], holes: {book: {enum: [a, b]}}}"
+    file.write_text(f"{PROJECT}launch_profiles: {{notes: {profile}}}\n")
+    done = cli("servers", "add", "mine", "--profile", "notes", "--hole", "book=a")
+    assert done.exit_code == 0, done.output
+    assert "runs     profile notes book=a\n" in done.stdout
+    assert load_project(file).servers["mine"].launch == Launch(profile="notes", values={"book": "a"})
+    done = cli("servers", "add", "other", "--hole", "book=a")
+    assert done.exit_code == 2
+    assert "`profile` is missing" in done.stderr
 
 
 def test_a_server_by_url_is_added_approved(cli: Cli, file: Path) -> None:
