@@ -188,7 +188,10 @@ async def test_a_name_that_comes_to_stand_for_this_machine_is_not_followed_there
 
 async def test_a_name_that_is_refused_is_told_with_its_place_and_what_allows_it() -> None:
     project = read_project(
-        {"mcpServers": {"far": {"url": "https://inside.example/mcp?key=s3cret"}}, "environment": "production"}
+        {
+            "mcpServers": {"far": {"url": "https://inside.example/mcp?page=s3cret"}},
+            "environment": "production",
+        }
     )
     target = target_of(project.servers["far"], ServerRegistry.of(project), {})
     async with client_with(Names(CASES["names"])) as client, asyncio.timeout(BOUND):

@@ -105,6 +105,11 @@ def test_short_values_are_found_only_where_they_stand_alone(known: str, text: st
     assert knowing(known).redact(text) == shown
 
 
+def test_what_stands_behind_a_scheme_is_known_by_itself() -> None:
+    redactor = knowing("Bearer hunter22", "my secret words")
+    assert redactor.redact("hunter22 words") == f"{BLOT} words"
+
+
 def test_only_so_many_are_known_and_the_oldest_is_forgotten() -> None:
     redactor = knowing(*(f"canary-{number:06}" for number in range(MOST + 1)))
     assert redactor.redact("canary-000000 canary-000001") == f"canary-000000 {BLOT}"

@@ -41,9 +41,9 @@ def test_expansion(text: str, expected: str) -> None:
 UNRESOLVED = {
     "unset": ("x${env.NOPE}y", "${env.NOPE}", "the environment variable NOPE is not set"),
     "unset bare": ("${NOPE}", "${NOPE}", "the environment variable NOPE is not set"),
-    "secret": ("${secret:pat}", "${secret:pat}", "this version reads only env references"),
-    "keyring": ("${keyring:svc/me}", "${keyring:svc/me}", "this version reads only env references"),
-    "file": ("${file:/run/token}", "${file:/run/token}", "this version reads only env references"),
+    "secret": ("${secret:pat}", "${secret:pat}", "cannot be resolved here"),
+    "keyring": ("${keyring:svc/me}", "${keyring:svc/me}", "cannot be resolved here"),
+    "file": ("${file:/run/token}", "${file:/run/token}", "cannot be resolved here"),
     "another kind": ("${input:token}", "${input:token}", "is not a reference"),
     "empty": ("${}", "${}", "is not a reference"),
     "a name with a hyphen": ("${my-token}", "${my-token}", "is not a reference"),

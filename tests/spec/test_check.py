@@ -329,12 +329,9 @@ mcpServers:
     env: {A: "${keyring:a/b}", B: "${secret:b}", C: "${"}
 """
     none = "is not a reference (write ${env.NAME}, ${NAME} or ${NAME:-default}; $${ writes ${ itself)"
-    later = "references yet: the server `git` will not start (write ${env.NAME})"
     assert Folder(tmp_path, {"luthier.yaml": text}).told() == [
         "luthier.yaml:5:12: file references may stand only under `headers`, `env`, `auth`, `secret`",
         f"luthier.yaml:5:30: `${{what is this}}` {none}",
-        f"warning luthier.yaml:6:14: this version does not read keyring {later}",
-        f"warning luthier.yaml:6:35: this version does not read secret {later}",
         f"luthier.yaml:6:53: `${{` {none}",
     ]
 
@@ -347,7 +344,7 @@ mcpServers:
   c: {url: https://x, auth: {type: oauth, client_id: i, client_secret: hunter2, token_url: "https://u"}}
 """
     folder = Folder(tmp_path, {"luthier.yaml": text})
-    hint = "a secret stands in the file (write ${env.NAME} and set the variable)"
+    hint = "a secret stands in the file (write ${env.NAME} and set the variable, or ${secret:NAME})"
     places = ["3:51", "3:69", "4:69", "5:72"]
     assert folder.told() == [f"warning luthier.yaml:{place}: {hint}" for place in places]
     Folder(tmp_path, {"luthier.yaml": text.replace("\n", "environment: production\n", 1)})

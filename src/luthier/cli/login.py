@@ -58,6 +58,7 @@ async def _logged_in(project: Project, entry: ServerEntry, *, browser: bool) -> 
     from luthier.connect import ServerRegistry
     from luthier.connect.targets import auth_of, target_of
     from luthier.runtime.runtime import STATE_FOLDER
+    from luthier.runtime.sources import sources_of
     from luthier.spec.urls import rules_of
     from luthier.text import one_line
     from luthier.wire.auth import FileTokens, Means, log_in
@@ -70,7 +71,7 @@ async def _logged_in(project: Project, entry: ServerEntry, *, browser: bool) -> 
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
 
-    environ = project.environ(os.environ)
+    environ = sources_of(project, os.environ, None)
     registry = ServerRegistry.of(project)
     target, auth = target_of(entry, registry, environ), auth_of(entry, registry, environ)
     clock = SystemClock()

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NoReturn
 from luthier.connect.environment import inherited
 from luthier.connect.isolation import isolated
 from luthier.connect.profiled import draft_of
-from luthier.connect.start import Draft, expanded, refuse, variables, written
+from luthier.connect.references import INSTEAD, expanded, written_out
+from luthier.connect.start import Draft, refuse, variables, written
 from luthier.errors import ConnectError, UnresolvedReferenceError
 from luthier.spec.commands import ArgumentFault, examine, is_allowed
 from luthier.spec.places import folder, is_folder, script_fault
@@ -44,6 +45,8 @@ def prepare(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, 
 
 
 def _prepare(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> StdioLaunch:
+    if fault := written_out(entry, registry):
+        refuse(entry, fault[1], *fault[0], hint=INSTEAD)
     if entry.launch is not None:
         draft = draft_of(entry, entry.launch, registry, environ)
     elif registry.environment == "production":

@@ -13,6 +13,7 @@ import msgspec
 
 from luthier.connect.launch import prepare
 from luthier.connect.learned import Lesson
+from luthier.connect.references import off_loop
 from luthier.errors import ApprovalNeededError, WireError
 from luthier.wire import Session, StdioTransport, open_session
 
@@ -91,7 +92,7 @@ class Openings:
         lesson = self._lesson(key) if attempt == 1 and _learns(entry) else None
         if not self.by_url(entry):
             given = self._transports.get(entry.id)
-            start = given or self._starter(entry, registry)
+            start = given or await self._starter(entry, registry)
             session = await open_session(
                 start,
                 server=entry.id,
@@ -155,8 +156,8 @@ class Openings:
             self._lessons[key] = lesson
         return lesson
 
-    def _starter(self, entry: ServerEntry, registry: ServerRegistry) -> Callable[[], Transport]:
-        launch = prepare(entry, registry, self._environ)
+    async def _starter(self, entry: ServerEntry, registry: ServerRegistry) -> Callable[[], Transport]:
+        launch = await off_loop(entry, self._clock, partial(prepare, entry, registry, self._environ))
         return partial(StdioTransport, launch, self._clock, partial(self._noise, entry.id))
 
 

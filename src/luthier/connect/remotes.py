@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from luthier.connect.openings import Opened
+from luthier.connect.references import off_loop
 from luthier.connect.targets import auth_of, secret_of, target_of
 from luthier.spec.urls import rules_of
 from luthier.wire.auth.account import PATIENCE
@@ -49,8 +51,7 @@ class HttpRemotes:
         self, entry: ServerEntry, registry: ServerRegistry, lesson: Lesson | None, handlers: Handlers
     ) -> Opened:
         """A session, or one WireError. `lesson` is what the server answered to before."""
-        auth = auth_of(entry, registry, self._environ)
-        target = self._target(entry, registry, auth)
+        auth, target = await off_loop(entry, self._clock, partial(self._read, entry, registry))
         person = await self._waits_for_a_person(entry, auth, target.url)
         remote = await open_remote(
             self._client,
@@ -63,6 +64,10 @@ class HttpRemotes:
             handlers=handlers,
         )
         return Opened(remote.session, remote.kind)
+
+    def _read(self, entry: ServerEntry, registry: ServerRegistry) -> tuple[Auth, HttpTarget]:
+        auth = auth_of(entry, registry, self._environ)
+        return auth, self._target(entry, registry, auth)
 
     async def _waits_for_a_person(self, entry: ServerEntry, auth: Auth, url: str) -> bool:
         """Whether somebody has to log in first, and can be asked to."""

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
+from luthier.connect.references import expanded
 from luthier.errors import ConnectError
-from luthier.secrets import expand
+from luthier.redaction import known
 from luthier.spec import Sandbox
+from luthier.spec.credentials import is_credential_name
 from luthier.spec.variables import name_fault, value_fault
 from luthier.text import escape, one_line
 
@@ -50,6 +52,8 @@ def variables(entry: ServerEntry, environ: Mapping[str, str], base: dict[str, st
             refuse(entry, f"{written(name)} {fault}", "inherit_env", index)
         if name in environ and not value_fault(environ[name]):
             env[name] = environ[name]
+            if is_credential_name(name):
+                known.add(environ[name])
     for name, text in entry.env.items():
         if fault := name_fault(name):
             refuse(entry, f"{written(name)} {fault}", "env", name)
@@ -63,10 +67,6 @@ def variables(entry: ServerEntry, environ: Mapping[str, str], base: dict[str, st
 def written(text: str) -> str:
     """Text of the entry as it is written, for people: with its references expanded it may hold secrets."""
     return repr(one_line(text))
-
-
-def expanded(entry: ServerEntry, environ: Mapping[str, str], text: str, *keys: str | int) -> str:
-    return expand(text, environ, place=entry.origin.place(*keys))
 
 
 def refuse(entry: ServerEntry, why: str, *keys: str | int, hint: str = "") -> NoReturn:

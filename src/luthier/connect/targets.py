@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from luthier.connect.references import INSTEAD, expanded, written_out
 from luthier.errors import ConnectError, UnresolvedReferenceError
-from luthier.secrets import expand
 from luthier.spec.urls import AUTH_URLS, rules_of, told
 from luthier.text import escape, one_line
 from luthier.tools.headers import name_fault, value_fault
@@ -67,6 +67,8 @@ def secret_of(entry: ServerEntry, environ: Mapping[str, str]) -> str | None:
 
 
 def _target(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str]) -> HttpTarget:
+    if fault := written_out(entry, registry):
+        refuse(entry, fault[1], *fault[0], hint=INSTEAD)
     url = expanded(entry, environ, entry.url or "", "url")
     return HttpTarget(
         server=entry.id,
@@ -79,11 +81,6 @@ def _target(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, 
         reach=_check_url(entry, registry, url, "url"),
         place=entry.origin.place("url"),
     )
-
-
-def expanded(entry: ServerEntry, environ: Mapping[str, str], text: str, *keys: str | int) -> str:
-    """A text of the entry with its references expanded. Raises UnresolvedReferenceError."""
-    return expand(text, environ, place=entry.origin.place(*keys))
 
 
 def _check_url(entry: ServerEntry, registry: ServerRegistry, url: str, *keys: str) -> Reach:

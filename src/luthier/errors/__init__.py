@@ -16,6 +16,7 @@ No error is born with a secret in it that this process knows: what errors say is
     ├── AuditError             the audit log cannot be written
     │   └── ResultWithheldError   the call was made, and its result may not be handed out
     ├── RecordError            the record of a run cannot be read
+    ├── SecretError            a secret cannot be had, kept or decrypted
     ├── StoreError             the store cannot be read or written
     ├── Refused                the gate said no (rt.call, tool.execute)
     ├── MCPToolError           the tool itself answered isError (tool.execute)
@@ -52,6 +53,7 @@ from luthier.errors.base import (
     SchemaError,
     SpecError,
     StepError,
+    SecretError,
     StoreError,
     ToolDefinitionError,
     UnresolvedReferenceError,
@@ -96,6 +98,7 @@ __all__ = [
     "SchemaError",
     "SpecError",
     "StepError",
+    "SecretError",
     "StoreError",
     "ToolDefinitionError",
     "UnresolvedReferenceError",

@@ -158,6 +158,12 @@ class RecordError(LuthierError):
     """The record of a run cannot be read: torn, foreign, or of a later version."""
 
 
+class SecretError(LuthierError):
+    """A secret cannot be had, kept or decrypted: the vault, its key, a keyring or a file says no."""
+
+    kind = "connect"
+
+
 class StoreError(LuthierError):
     """The store cannot be read or written, or is of a later version. A guard that needs it denies."""
 

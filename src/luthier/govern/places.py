@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from luthier.govern.checkpoints import CheckpointFile
 from luthier.govern.keys import keep_key, key_of_text, read_key
 from luthier.govern.reading import FileSegments
-from luthier.secrets import expand
+from luthier.secrets import Secret, expand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,9 @@ class AuditPlaces:
     def _given(self) -> AuditKey | None:
         if self._text is None:
             return None
-        return key_of_text(expand(self._text, self._environ, place=self._place), where=self._text)
+        return key_of_text(
+            Secret(expand(self._text, self._environ, place=self._place)).reveal(), where=self._text
+        )
 
 
 def _own_folder(environ: Mapping[str, str]) -> Path | None:

@@ -27,6 +27,8 @@ MOST = 1000
 WORDS_OF_A_SWITCH = frozenset({"true", "false", "none", "null", "auto", "development", "production"})
 
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z-]{2,15}\s+(?P<credential>\S+)")
+
 _GRAM, _STRIDE = 4, SHORT - 4 + 1
 """Wherever a spelling stands, a piece of this length at a multiple of the stride lies wholly within it."""
 
@@ -42,8 +44,10 @@ class Redactor:
         self._made: tuple[_Pieces, re.Pattern[str] | None] | None = None
 
     def add(self, text: str) -> None:
-        """From now on this text is blotted out."""
+        """From now on this text is blotted out, and what in it stands behind a scheme: `Bearer …`."""
         text = text.strip()
+        if behind := _SCHEME.fullmatch(text):
+            self.add(behind["credential"])
         if len(text) < SHORTEST or text.lower() in WORDS_OF_A_SWITCH:
             return
         with self._lock:

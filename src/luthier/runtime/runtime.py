@@ -31,6 +31,7 @@ from luthier.govern import (
 from luthier.govern.server_approval import approve_server
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
+from luthier.runtime.sources import sources_of, warn_of_written_credentials
 from luthier.runtime.toolset import ToolSet
 from luthier.spec import Project, check_ensemble, find_project, load_project, read_project
 from luthier.taint import Labelled, merge
@@ -93,7 +94,8 @@ class Runtime:
         self._clock = clock or SystemClock()
         self._observers = Observers(observers)
         environ = os.environ if environ is None else environ
-        self._environ = project.env_file.under(environ) if project.env_file else dict(environ)
+        self._environ = sources_of(project, environ, None)
+        warn_of_written_credentials(project)
         self._state = project.root / STATE_FOLDER
         self._ensembles = Library(project, ensembles)
         self._ids = (

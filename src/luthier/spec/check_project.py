@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from luthier.secrets import Reference, find
+from luthier.secrets import STORED, Reference, find
 from luthier.spec.check_launch import check_launch
+from luthier.spec.credentials import SECRET_FIELDS, written_credentials
 from luthier.spec.document import dotted
 from luthier.spec.reader import camel
 from luthier.spec.urls import rules_of, told, urls_of
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from luthier.spec.project import Project, ServerEntry
 
 _FIELDS = ("command", "args", "env", "cwd", "url", "headers", "auth", "secret", "proxy", "tls")
-_SECRET_FIELDS = ("headers", "env", "auth", "secret")
-"""Where references to secret stores may stand."""
-
-_CREDENTIALS = (("secret",), ("auth", "token"), ("auth", "client_secret"), ("auth", "id_token"))
 
 
 def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:
@@ -51,7 +48,10 @@ def _check_approval(entry: ServerEntry) -> Iterator[Fault]:
 def _check_references(entry: ServerEntry, names: Mapping[str, str]) -> Iterator[Fault]:
     for keys, text in texts_of(entry):
         for reference in find(text):
-            if reference.value(names) is None:
+            stored = (
+                reference.kind in STORED and keys[0] in SECRET_FIELDS
+            )  # what is there shows when it is read
+            if reference.value(names) is None and not stored:
                 message, suggestion, warning = _unresolved(entry, reference, keys)
                 start = reference.start
                 yield entry.origin.fault(message, *keys, offset=start, suggestion=suggestion, warning=warning)
@@ -69,22 +69,15 @@ def _unresolved(
         case "unknown":
             help_ = "write ${env.NAME}, ${NAME} or ${NAME:-default}; $${ writes ${ itself"
             return f"{quoted(reference.text)} is not a reference", help_, False
-        case _ if keys[0] not in _SECRET_FIELDS:
-            where = listed(map(quoted, _SECRET_FIELDS))
-            return f"{reference.kind} references may stand only under {where}", "", False
         case kind:
-            return f"this version does not read {kind} references yet: {cost}", "write ${env.NAME}", True
+            where = listed(map(quoted, SECRET_FIELDS))
+            return f"{kind} references may stand only under {where}", "", False
 
 
 def _check_credentials(entry: ServerEntry, *, production: bool) -> Iterator[Fault]:
-    for keys in _CREDENTIALS:
-        text: Any = entry
-        for key in keys:
-            text = getattr(text, key)
-        if text and not find(text):
-            hint = "write ${env.NAME} and set the variable"
-            message = "a secret stands in the file"
-            yield entry.origin.fault(message, *_written(entry, keys), suggestion=hint, warning=not production)
+    hint = "write ${env.NAME} and set the variable, or ${secret:NAME}"
+    for keys, message in written_credentials(entry):
+        yield entry.origin.fault(message, *_written(entry, keys), suggestion=hint, warning=not production)
 
 
 def _check_urls(entry: ServerEntry, environment: str) -> Iterator[Fault]:
@@ -95,7 +88,7 @@ def _check_urls(entry: ServerEntry, environment: str) -> Iterator[Fault]:
         if known or (fault := rules.fault(text)) is None:
             continue
         written = _written(entry, keys)
-        message = f"{quoted(written[-1])} {told(fault, text, production=rules.production)}"
+        message = f"{quoted(str(written[-1]))} {told(fault, text, production=rules.production)}"
         yield entry.origin.fault(message, *written, suggestion=as_suggestion(fault.hint))
 
 
@@ -115,7 +108,8 @@ def texts_of(entry: ServerEntry) -> Iterator[tuple[tuple[str | int, ...], str]]:
                         yield _written(entry, (field, name)), text
 
 
-def _written(entry: ServerEntry, keys: tuple[str, ...]) -> tuple[str, ...]:
+def _written(entry: ServerEntry, keys: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """The way to a field as the file spells it: `clientSecret` for `client_secret`."""
-    spelled = (*keys[:-1], camel(keys[-1]))
+    *before, last = keys
+    spelled = (*before, camel(last) if isinstance(last, str) else last)
     return spelled if entry.origin.has(*spelled) else keys

@@ -1,0 +1,41 @@
+"""Where the references of a project are looked up: its environment, its vault, and what lies around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luthier.redaction import logger
+from luthier.secrets import Sources, Vault, find_keys
+from luthier.spec.credentials import written_credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from luthier.connect import StateStore
+    from luthier.spec import Project
+
+_log = logger("luthier.runtime")
+
+
+def vault_of(project: Project, environ: Mapping[str, str], state: StateStore) -> Vault:
+    """The stored secrets of a project."""
+    return Vault(state, lambda store: find_keys(environ, store, project=project.root))
+
+
+def sources_of(project: Project, environ: Mapping[str, str], state: StateStore | None) -> Sources:
+    """The given environment over the names of the project's `env_file`, and the stores of secrets behind."""
+    names = project.environ(environ)
+    vault = None if state is None else vault_of(project, names, state)
+    return Sources(names, root=project.root, vault=vault, strict=project.environment == "production")
+
+
+def warn_of_written_credentials(project: Project) -> None:
+    """Say once, when a project is loaded, that secrets stand in its file."""
+    if project.environment == "production":  # such servers do not start, which says it
+        return
+    places = [
+        entry.place(*keys) for entry in project.servers.values() for keys, _ in written_credentials(entry)
+    ]
+    if places:
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        _log.warning("A secret stands in the file: %s%s. Production refuses that.", places[0], more)
