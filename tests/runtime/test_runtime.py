@@ -473,3 +473,16 @@ async def test_a_budget_for_a_run_holds_for_the_ensembles_inside_of_it(tmp_path:
         run = await rt.run(outer)
     assert run.refused
     assert "thrift" in run.note
+
+
+def test_a_value_is_endorsed_in_python_too(tmp_path: Path) -> None:
+    audit = MemoryAudit()
+    rt = opened(tmp_path, audit=audit)
+    done = rt.endorse(Labelled("low", UNTRUSTED), as_={"enum": ["low", "high"]}, reason="One of two words.")
+    assert (done.value, done.label.integrity.name) == ("low", "trusted")
+    assert rt.endorse(7, as_={"id_of": [7, 8]}, reason="An id of ours.").value == 7
+    with pytest.raises(Refused):
+        rt.endorse(Labelled("no", UNTRUSTED), as_="boolean", reason="Yes or no.")
+    with pytest.raises(ValueError, match="closed type"):
+        rt.endorse("x", as_={"text": 5}, reason="Anything.")
+    assert [type(record).__name__ for record in audit.records] == ["Endorsed"] * 3

@@ -13,6 +13,7 @@ import msgspec
 from luthier.clock import FakeClock, settle
 from luthier.errors import NotFoundError
 from luthier.events import Event, Observers
+from luthier.govern.endorsement import endorsed, misfit, source_of
 from luthier.spec import Ensemble, Project, ServerEntry, read_ensemble
 from luthier.taint import UNTRUSTED, Label, Labelled
 from luthier.tools import Refusal, Reply, Tool, ToolCall, ToolResult
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from luthier.context import CallContext
+    from luthier.tools.closed import ClosedType
     from luthier.uri import ToolUri
 
 LONG = 30.0
@@ -45,6 +47,7 @@ class Gate:
         self.label = label
         self.calls: list[ToolCall] = []
         self.cancelled: list[str] = []
+        self.endorsements: list[tuple[Labelled[Any], str, str, CallContext]] = []
 
     @property
     def arguments(self) -> list[dict[str, Any]]:
@@ -70,6 +73,15 @@ class Gate:
         reply = answer if isinstance(answer, Reply) else Reply(structured=answer)
         label = self.label.join(call.context.control)
         return ToolResult(uri=call.uri, call_id=call.id, reply=reply, duration=1.0, label=label)
+
+    def endorse(
+        self, value: Labelled[Any], closed: ClosedType, reason: str, context: CallContext, /
+    ) -> Labelled[Any]:
+        self.endorsements.append((value, closed.words, reason, context))
+        done = endorsed(value, closed, source_of(context))
+        if done is None:
+            raise misfit(closed)
+        return done
 
     async def tool(self, uri: ToolUri, context: CallContext, /) -> Tool:
         assert context.step

@@ -26,6 +26,7 @@ from luthier.govern.reading import (
 from luthier.govern.records import (
     Asked,
     Decided,
+    Endorsed,
     Intent,
     Outcome,
     Record,
@@ -49,6 +50,7 @@ __all__ = [
     "CheckpointFile",
     "Decided",
     "Decision",
+    "Endorsed",
     "FileAudit",
     "FileSegments",
     "GateCall",

@@ -6,7 +6,7 @@ What it does to a call is the list in `__init__`, from the outside to the inside
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,7 @@ from luthier.errors import LuthierError, NotFoundError, Refused, WireError, kind
 from luthier.events import CallEnded, CallStarted, Observers
 from luthier.govern.access import Access, Denial, is_told, nothing_is_off
 from luthier.govern.arguments import Arguments
+from luthier.govern.endorsement import endorsed, misfit, record_of, source_of
 from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, fold
 from luthier.govern.headers import headers_guard
 from luthier.govern.labels import known_label, labelled, unknown
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from luthier.govern.audit import AuditLog
     from luthier.govern.pins import Review
     from luthier.govern.switch import KillSwitch
+    from luthier.taint import Labelled
+    from luthier.tools.closed import ClosedType
 
 
 LONG = 1.0
@@ -193,6 +196,21 @@ class Gateway:
             raise _refused(denial)
         manifest = await self._manager.manifest(server, fresh=fresh, context=context)
         return await self._pins.review(manifest)
+
+    def endorse(
+        self, value: Labelled[Any], closed: ClosedType, reason: str, context: CallContext
+    ) -> Labelled[Any]:
+        """The value as a trusted one, for the reason given.
+
+        Raises Refused where it is not of the closed type or who asks was turned off, and AuditError.
+        """
+        if denial := self._off("", context.principals):
+            raise _refused(denial)
+        done = endorsed(value, closed, source_of(context))
+        self._recorder.write(record_of(value, closed, reason, context, done=done is not None))
+        if done is None:
+            raise misfit(closed)
+        return done
 
     # Guards of the gateway's own
 

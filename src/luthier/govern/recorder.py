@@ -116,6 +116,10 @@ class Recorder:
             )
         )
 
+    def write(self, record: Record) -> None:
+        """Write what is no call's. Raises AuditError."""
+        self._write(record)
+
     def _write(self, record: Record) -> None:
         try:
             self._audit.write(record)

@@ -143,7 +143,21 @@ class Switched(_Record, frozen=True, tag="switched", gc=False):
     via: str = ""
 
 
-Record = SegmentOpened | Verdict | Intent | Outcome | Asked | Decided | Switched
+class Endorsed(_Record, frozen=True, tag="endorsed", gc=False):
+    """A value was made trusted, or refused because it was not of the closed type. `value` is its SHA-256."""
+
+    verdict: str
+    type: str
+    reason: str
+    principals: tuple[str, ...] = ()
+    run: str = ""
+    step: str = ""
+    attempt: int = 1
+    value: str = ""
+    label: Tag | None = None
+
+
+Record = SegmentOpened | Verdict | Intent | Outcome | Asked | Decided | Switched | Endorsed
 
 _encode = msgspec.json.Encoder().encode
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)

@@ -37,6 +37,7 @@ from luthier.spec import Project, check_ensemble, find_project, load_project, re
 from luthier.taint import Labelled, merge
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
+from luthier.tools.closed import id_of, read_closed
 from luthier.tools.custom import CustomTool
 from luthier.tools.custom import tool as make_tool
 from luthier.tools.headers import wrapped
@@ -262,6 +263,18 @@ class Runtime:
         """
         address = uri if isinstance(uri, ToolUri) else ToolUri.parse(uri)
         return await self._call(address, {**(arguments or {}), **more}, call_timeout, call_headers)
+
+    def endorse(self, value: Any, *, as_: Any, reason: str) -> Labelled[Any]:
+        """The value as a trusted one, where it is of the closed type.
+
+        `as_` is "boolean" or one of `{"enum": […]}`, `{"integer": [low, high]}`, `{"number": [low, high]}`,
+        `{"pattern": …}` and `{"id_of": […]}`. Written down in the audit log. Raises Refused, and ValueError
+        for a type that is not closed.
+        """
+        labelled = value if isinstance(value, Labelled) else Labelled(value)
+        chosen = isinstance(as_, dict) and set(as_) == {"id_of"}
+        closed = id_of(as_["id_of"]) if chosen else read_closed(as_)
+        return self._gateway.endorse(labelled, closed, reason, CallContext())
 
     async def describe(self, uri: str | ToolUri) -> Tool:
         """One tool's definition. Raises NotFoundError with the nearest names."""

@@ -7,6 +7,7 @@ from luthier.spec.document import Document
 from luthier.spec.ensemble import (
     CodeConfig,
     Config,
+    EndorseConfig,
     Ensemble,
     EnsembleConfig,
     FlowItem,
@@ -39,6 +40,7 @@ __all__ = [
     "CodeConfig",
     "Config",
     "Document",
+    "EndorseConfig",
     "Ensemble",
     "EnsembleConfig",
     "EnvFile",

@@ -5,7 +5,7 @@ Times are seconds; the files write milliseconds. The values are read by `read.py
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,7 +14,7 @@ from luthier.expr import Compiled
 from luthier.spec.origin import NOWHERE, Origin
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
-Operation = Literal["tools", "code", "transform", "ensemble"]
+Operation = Literal["tools", "code", "transform", "ensemble", "endorse"]
 Backoff = Literal["exponential", "linear", "fixed"]
 WaitFor = Literal["all", "any", "first"]
 TableFormat = Literal["csv", "tsv", "jsonl"]
@@ -88,7 +88,16 @@ class TransformConfig(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...] = ()  # of a csv or tsv that is written; (): as they come
 
 
-Config = ToolsConfig | CodeConfig | TransformConfig | EnsembleConfig
+class EndorseConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A value, why it may be trusted, and what it must be: of the closed type as written, or one of `ids`."""
+
+    value: Compiled
+    reason: str
+    closed: Any = None
+    ids: Compiled | None = None
+
+
+Config = ToolsConfig | CodeConfig | TransformConfig | EnsembleConfig | EndorseConfig
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from luthier.expr.scan import has_expression
+from luthier.spec.endorse import read_endorse
 from luthier.spec.ensemble import CodeConfig, EnsembleConfig, ToolsConfig
 from luthier.spec.scripts import script_path
 from luthier.spec.transform import read_transform
@@ -124,6 +125,7 @@ READERS: dict[str, Callable[[Reader, Draft], Config | None]] = {
     "code": _code,
     "transform": read_transform,
     "ensemble": _ensemble,
+    "endorse": read_endorse,
 }
 """The operations of this version."""
 

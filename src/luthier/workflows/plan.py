@@ -15,7 +15,7 @@ import msgspec
 
 from luthier.errors import Fault, SpecError
 from luthier.expr import Compiled
-from luthier.spec import FlowStep, Retry, Step, TransformConfig
+from luthier.spec import EndorseConfig, FlowStep, Retry, Step, TransformConfig
 from luthier.spec.ensemble import WaitFor
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ def expressions(step: Step) -> Iterator[Compiled]:
     found = [step.inputs, step.condition]
     if isinstance(step.config, TransformConfig):
         found += [step.config.value, step.config.merge, step.config.input, step.config.defaults]
+    if isinstance(step.config, EndorseConfig):
+        found += [step.config.value, step.config.ids]
     return (compiled for compiled in found if compiled is not None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from luthier.context import CallContext
+    from luthier.taint import Labelled
     from luthier.tools import Refusal, Tool, ToolCall, ToolResult
+    from luthier.tools.closed import ClosedType
     from luthier.uri import ToolUri
     from luthier.workflows.record import Entry
 
@@ -32,6 +34,12 @@ class Caller(Protocol):
 
     async def tool(self, uri: ToolUri, context: CallContext, /) -> Tool:
         """The definition of a tool that the caller may use. Raises NotFoundError and WireError."""
+        ...
+
+    def endorse(
+        self, value: Labelled[Any], closed: ClosedType, reason: str, context: CallContext, /
+    ) -> Labelled[Any]:
+        """The value as a trusted one. Raises Refused where it is not of the type, and AuditError."""
         ...
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.spec import CodeConfig, EnsembleConfig, ToolsConfig
-from luthier.workflows.operations import code, ensemble, tools, transform
+from luthier.spec import CodeConfig, EndorseConfig, EnsembleConfig, ToolsConfig
+from luthier.workflows.operations import code, endorse, ensemble, tools, transform
 from luthier.workflows.operations.attempt import Attempt, failure_of
 
 if TYPE_CHECKING:
@@ -26,5 +26,7 @@ async def perform(attempt: Attempt) -> Outcome:
             return await code.perform(attempt, config)
         case EnsembleConfig() as config:
             return await ensemble.perform(attempt, config)
+        case EndorseConfig() as config:
+            return endorse.perform(attempt, config)
         case config:
             return transform.perform(attempt, config)
