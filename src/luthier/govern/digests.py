@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.govern.records import Tag
-from luthier.taint import TRUSTED
+from luthier.redaction import redact_value
+from luthier.taint import TRUSTED, Confidentiality
 
 if TYPE_CHECKING:
     from luthier.taint import Label
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 NAMES = 64
 """Names of arguments in a record; further ones are left out."""
+
+LONGEST_TEXT = 16 * 1024
+"""Characters of arguments or of a result in a record, where they are kept at all."""
 
 LONGEST_NAME = 128
 """Characters of a name in a record; the rest is cut off."""
@@ -56,6 +60,19 @@ def reply_digest(reply: Reply) -> tuple[str, int]:
     ):  # what only the lenient reader takes
         text = json.dumps(value, default=repr).encode()
     return _sha256(text).hexdigest(), len(text)
+
+
+def kept_text(value: Any, label: Label) -> str:
+    """A value for the log, redacted, as JSON text; cut off at LONGEST_TEXT, and nothing of a secret one."""
+    if label.confidentiality is Confidentiality.secret:
+        return "(labelled secret)"
+    try:
+        text = _encode(redact_value(value)).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return "(cannot be written as JSON)"
+    return (
+        text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}… and {len(text) - LONGEST_TEXT} more"
+    )
 
 
 def names_of(arguments: Any) -> tuple[str, ...]:

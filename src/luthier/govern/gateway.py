@@ -33,7 +33,7 @@ from luthier.tools.builtin import LocalTools
 from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable
+    from collections.abc import Awaitable, Collection, Iterable
 
     from luthier.clock import Clock
     from luthier.connect import ConnectionManager, ServerRegistry
@@ -61,6 +61,7 @@ class Gateway:
         manager: ConnectionManager,
         registry: ServerRegistry,
         audit: AuditLog,
+        record: Collection[str] = (),
         local: LocalTools | None = None,
         policy: Policy | None = None,
         switch: KillSwitch | None = None,
@@ -77,7 +78,7 @@ class Gateway:
         self._off = switch.denial if switch is not None else nothing_is_off
         self._access = Access(registry, self._off)
         self._policy = policy or Policy(Policies(), registry, clock=self._clock)
-        self._recorder = Recorder(audit, self._clock)
+        self._recorder = Recorder(audit, self._clock, keep=record)
         self._pins = pins or PinBook(
             MemoryState(),
             clock=self._clock,

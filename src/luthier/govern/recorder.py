@@ -20,12 +20,14 @@ from luthier.errors import (
     WireError,
     kind_of,
 )
-from luthier.govern.digests import arguments_digest, names_of, reply_digest, tag_of
+from luthier.govern.digests import arguments_digest, kept_text, names_of, reply_digest, tag_of
 from luthier.govern.records import Intent, Outcome, Record, Verdict
 from luthier.redaction import logger
 from luthier.tools import Refusal, ToolResult
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from luthier.clock import Clock
     from luthier.context import CallContext
     from luthier.govern.audit import AuditLog
@@ -38,9 +40,12 @@ _log = logger("luthier.govern")
 class Recorder:
     """Writes what happens to a call, as the two outermost and innermost guards of the gate."""
 
-    def __init__(self, audit: AuditLog, clock: Clock) -> None:
+    def __init__(self, audit: AuditLog, clock: Clock, *, keep: Collection[str] = ()) -> None:
+        """`keep`: "arguments" and "results" of calls are written down too, redacted."""
         self._audit = audit
         self._clock = clock
+        self._sent = "arguments" in keep
+        self._got = "results" in keep
 
     async def verdict(self, call: GateCall, inner: Next) -> Up:
         """The outermost: whatever kept a call from being carried is written down."""
@@ -77,7 +82,8 @@ class Recorder:
         self._write_verdict(call, "allowed")
         call.ledger.allowed = True
         uri = str(call.call.uri)
-        self._write(Intent(call=call.call.id, uri=uri, arguments=call.ledger.digest))
+        sent = kept_text(call.call.arguments.value, call.label) if self._sent else ""
+        self._write(Intent(call=call.call.id, uri=uri, arguments=call.ledger.digest, sent=sent))
         began = self._clock.monotonic()
         try:
             result = await inner(call)
@@ -166,12 +172,14 @@ class Recorder:
     def _write_outcome(
         self, call: GateCall, uri: str, began: float, outcome: str, result: Up | None = None
     ) -> None:
-        digest, size, label = "", 0, None
+        digest, size, label, got = "", 0, None, ""
         if isinstance(result, ToolResult):
             outcome = "error" if result.reply.is_error else outcome
             digest, size = reply_digest(result.reply)
             call.ledger.size = size
             label = tag_of(result.label, call.call.id)
+            if self._got:
+                got = kept_text(result.reply.content, result.label)
         elif result is not None:
             outcome = "refused"
         duration = round((self._clock.monotonic() - began) * 1000, 3)
@@ -185,6 +193,7 @@ class Recorder:
                     result=digest,
                     size=size,
                     label=label,
+                    got=got,
                 )
             )
         except AuditError as error:

@@ -1,4 +1,4 @@
-"""What the audit log holds: names, hashes, labels, sizes and outcomes of calls, and never a value.
+"""What the audit log holds: names, hashes, labels, sizes and outcomes of calls; values only where asked for.
 
 A line is `{"seq", "at", "prev", <the record's own fields>, "hash"}`. `prev` is the hash of the line before
 (64 zeros in the first line); `hash` is the HMAC-SHA256 of the line as it would stand without that last field.
@@ -86,18 +86,22 @@ class Verdict(_Record, frozen=True, tag="verdict", gc=False):
 
 
 class Intent(_Record, frozen=True, tag="intent", gc=False):
-    """The call is about to be carried; without this line no call is."""
+    """The call is about to be carried; without this line no call is.
+
+    `sent` are the redacted arguments as JSON text, where the project asks for them.
+    """
 
     call: str
     uri: str
     arguments: str = ""
+    sent: str = ""
 
 
 class Outcome(_Record, frozen=True, tag="outcome", gc=False):
     """How a carried call ended. `outcome`: ok, error (the tool's own), cancelled, or the kind of the fault.
 
     `duration` is milliseconds from the intent on; `result` is the SHA-256 of the reply and `size` its
-    length, both of its JSON text.
+    length, both of its JSON text. `got` is the redacted reply, where the project asks for it.
     """
 
     call: str
@@ -107,6 +111,7 @@ class Outcome(_Record, frozen=True, tag="outcome", gc=False):
     result: str = ""
     size: int = 0
     label: Tag | None = None
+    got: str = ""
 
 
 class Asked(_Record, frozen=True, tag="asked", gc=False):

@@ -133,6 +133,7 @@ class Runtime:
             manager=self._manager,
             local=LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)]),
             audit=self._audit,
+            record=project.audit.record,
             policy=Policy(project.policies, registry, checks=policies, clock=self._clock),
             switch=self._switch,
             guards=[

@@ -149,6 +149,7 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The audit log: the key as a reference or in a file, where its checkpoints go. None: the default place.
 
     `fsync`: a record is on the disk before the call goes on. `sink`: files of lines, or the project's store.
+    `record`: what of a call is kept beside its facts, redacted.
     """
 
     key: str | None = None
@@ -156,6 +157,7 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: str | None = None
     fsync: bool = False
     sink: Literal["files", "store"] = "files"
+    record: tuple[Literal["arguments", "results"], ...] = ()
 
 
 class EnvFile:

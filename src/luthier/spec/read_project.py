@@ -128,9 +128,19 @@ def _read_audit(reader: Reader) -> AuditSettings:
         checkpoints=audit.text("checkpoints"),
         fsync=audit.flag("fsync"),
         sink=cast("Any", audit.choice(("files", "store"), "sink") or "files"),
+        record=cast("Any", _read_kept(audit)),
     )
     audit.done()
     return settings
+
+
+def _read_kept(audit: Reader) -> tuple[str, ...]:
+    kept = audit.texts("record") or ()
+    for index, what in enumerate(kept):
+        if what not in ("arguments", "results"):
+            message = f"`record` lists arguments, results or both, not {quoted(what)}"
+            audit.sink.add(message, (*audit.places["record"], index))
+    return kept
 
 
 def _read_servers(reader: Reader) -> dict[str, ServerEntry] | None:
