@@ -171,6 +171,22 @@ def test_a_file_that_cannot_be_read_ends_with_2_and_nothing_is_written(
     assert cli("servers", "import", "host.json", "--json").exit_code == 2
 
 
+def test_in_production_what_check_refuses_is_not_imported(cli: Cli, house: Path) -> None:
+    entries = {
+        "far": {"url": "https://far.example.com", "auth": "tok-literal-77"},
+        "near": HOST["mcpServers"]["notes"],
+    }
+    (house / "host.json").write_text(json.dumps({"mcpServers": entries}))
+    production = PROJECT + "environment: production\n"
+    (house / "luthier.yaml").write_text(production)
+    done = cli("servers", "import", "host.json")
+    assert done.exit_code == 2
+    assert "a secret stands in the file" in done.stderr
+    assert "tok-literal-77" not in done.output
+    assert (house / "luthier.yaml").read_text() == production
+    assert cli("servers", "import", "host.json", "near").exit_code == 0
+
+
 def test_a_file_that_is_none_ends_with_2(cli: Cli, house: Path) -> None:
     for name in ("none.json", "."):
         done = cli("servers", "import", name)

@@ -37,6 +37,7 @@ def import_servers(
 
     Each waits for `luthier servers approve ID`; what its host would do without asking, asks here.
     """
+    from luthier.errors import SpecError
     from luthier.spec.hosts import import_file, merged
 
     project = found_project(context)
@@ -50,6 +51,9 @@ def import_servers(
     )
     changes = merged(project.servers, found.servers, replace=replace)
     warnings = {change.server.entry.id: _warnings(project, change) for change in changes}
+    faults = [fault for each in warnings.values() for fault in each if not fault.warning]
+    if faults:
+        raise SpecError(faults)
     if not dry_run:
         _write(project, changes)
     if json:

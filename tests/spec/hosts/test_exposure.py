@@ -62,12 +62,12 @@ def test_each_reference_is_told_with_who_would_be_given_it() -> None:
             ["env.GITHUB_TOKEN"],
         ),
         ({"env": {"TOKEN": "${T}", "PASSWORD": "", "AUTH": "yes"}}, []),
-        ({"env": {"X": "ghp_0123456789abcdef"}}, ["env.X"]),
+        ({"env": {"X": "ghp_" + "0123456789abcdef" * 3}}, ["env.X"]),
         ({"env": {"URL": "postgres://ada:pw@db.example.com/x"}}, ["env.URL"]),
         ({"args": ("--api-key", "abcdef", "--port", "8080")}, ["args[1]"]),
         ({"args": ("--token=abcdef", "-p", "key")}, ["args[0]"]),
         ({"args": ("--token", "--other", "plain")}, []),
-        ({"args": ("sk-0123456789abcdef",)}, ["args[0]"]),
+        ({"args": ("sk-0123456789abcdef0123",)}, ["args[0]"]),
     ],
 )
 def test_literals_of_a_process_that_look_like_secrets_are_found(
@@ -84,7 +84,7 @@ def test_literals_of_a_process_that_look_like_secrets_are_found(
             ["headers.Authorization", "headers.X-Api-Key"],
         ),
         ({"headers": {"Authorization": "Bearer ${T}"}}, []),
-        ({"url": "https://e.example.com/?api_key=1"}, ["url"]),
+        ({"url": "https://e.example.com/?api_key=12345"}, ["url"]),
         ({"url": "https://ada:pw@e.example.com/"}, ["url"]),
         ({"url": "https://e.example.com/a@b?page=1"}, []),
         ({"auth": Auth(type="bearer", token="abcdef")}, ["auth.token"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from luthier.redaction.patterns import blot_guesses
 from luthier.secrets import find
 from luthier.spec.check_project import texts_of
 from luthier.spec.document import dotted
@@ -18,6 +19,7 @@ from luthier.text import escape
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from luthier.spec.origin import KeyPath
     from luthier.spec.project import ServerEntry
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
@@ -25,11 +27,8 @@ _NAMED = re.compile(
     r"(?i)(?:api|access|private|secret|signing|encryption)[-_]?key|token|secret|passw|passphrase|credential"
     r"|authorization|cookie|bearer|(?:^|[-_])(?:pat|pwd|auth|key|dsn)(?:$|[-_])"
 )
-_SHAPED = re.compile(
-    r"\b(?:sk-|sk_|rk_|pk_live_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|ya29\.|npm_|hf_|eyJ)"
-    r"[A-Za-z0-9_./+-]{8,}|-----BEGIN|(?i:bearer|basic) +[A-Za-z0-9._~+/=-]{8,}"
-)
-_IN_URL = re.compile(r"(?i)//[^/@\s]+@|[?&](?:api[-_]?key|key|token|access_token|secret|sig|password)=[^&]+")
+_NAMING = ("env", "headers", "auth", "secret")
+_PUBLIC = ("token_url", "tokenUrl", "idp_token_url", "idpTokenUrl")
 _SHORTEST = 4  # of a secret that only its name tells
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 
@@ -78,36 +77,39 @@ def sent(entry: ServerEntry) -> tuple[Sent, ...]:
 
 
 def suspects(entry: ServerEntry) -> tuple[Suspect, ...]:
-    """Literals that look like secrets, by their names or by their own looks."""
-    return tuple(Suspect(dotted(keys), _hint(keys)) for keys, _ in _suspected(entry))
+    """Literals that look like secrets, by what they are called or by their own looks."""
+    return tuple(
+        Suspect(dotted(keys), _hint(keys))
+        for keys, name, value in _called(entry)
+        if not find(value) and (_is_secrets_name(name, value) or blot_guesses(value) != value)
+    )
 
 
-def _suspected(entry: ServerEntry) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _called(entry: ServerEntry) -> Iterator[tuple[KeyPath, str, str]]:
+    """Each text with its key and what it is called there: in `--token=x` and `--token x`, x is the token."""
     before = ""
     for keys, text in texts_of(entry):
-        name = str(keys[-1]) if keys[0] in ("env", "headers", "auth", "secret") else ""
         flag = _FLAG.fullmatch(text) if keys[0] == "args" else None
-        value = flag[2] if flag and flag[2] is not None else text
-        if keys[0] == "args":
-            name = flag[1] if flag and flag[2] is not None else ("" if flag else before)
-            before = flag[1] if flag and flag[2] is None else ""
-        if find(text) or not value or name in ("client_id", "clientId", "token_url", "tokenUrl"):
-            continue
-        if (
-            (name and _NAMED.search(name) and len(value) >= _SHORTEST)
-            or _SHAPED.search(value)
-            or _IN_URL.search(value)
-        ):
-            yield keys, text
+        if keys[0] != "args":
+            yield keys, str(keys[-1]) if keys[0] in _NAMING else "", text
+        elif flag is None:
+            yield keys, before, text
+        elif flag[2] is not None:
+            yield keys, flag[1], flag[2]
+        before = flag[1] if flag and flag[2] is None else ""
 
 
-def _hint(keys: tuple[str | int, ...]) -> str:
+def _is_secrets_name(name: str, value: str) -> bool:
+    return len(value) >= _SHORTEST and bool(_NAMED.search(name)) and name not in _PUBLIC
+
+
+def _hint(keys: KeyPath) -> str:
     name = re.sub(r"[^A-Za-z0-9]+", "_", str(keys[-1])).strip("_").upper()
     variable = name if name[:1].isalpha() else "NAME"
     return f"put it into a variable and write ${{env.{variable}}}"
 
 
-def _receiver(entry: ServerEntry, keys: tuple[str | int, ...]) -> str:
+def _receiver(entry: ServerEntry, keys: KeyPath) -> str:
     """Who is given the text under that key."""
     if entry.url is None:
         return f"the process {command_line(entry)}"
