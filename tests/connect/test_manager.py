@@ -201,6 +201,23 @@ async def test_a_server_that_is_not_shared_has_a_connection_for_each_caller() ->
     assert house.servers["lute"].connections == 2
 
 
+async def test_a_list_is_kept_for_those_only_whose_connection_it_was_read_over() -> None:
+    house = House(server(), lute={"share": False})
+    lute = house.servers["lute"]
+    ada, bob = (CallContext(principals=("operator", name)) for name in ("ada", "bob"))
+    await house.settled(house.manager.manifest("lute", context=ada))
+    lute.tools["later"] = "for bob"
+    named = {
+        context.principal: (await house.settled(house.manager.manifest("lute", context=context))).find(
+            "later"
+        )
+        for context in (ada, bob, ada)
+    }
+    assert (named["ada"], named["bob"] is not None) == (None, True)
+    assert house.manager.known(ToolUri.mcp("lute", "later"), ada) is None
+    assert house.manager.known(ToolUri.mcp("lute", "later"), bob) is not None
+
+
 async def test_of_very_many_callers_connections_the_one_idle_longest_is_ended() -> None:
     house = House(server(hang=Hang()), lute={"share": False})
     lute = house.servers["lute"]

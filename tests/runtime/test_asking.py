@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from luthier import Handlers, Runtime
+from luthier.clock import FakeClock
 from luthier.errors import ConnectError, LoginNeededError
 from luthier.testing import MemoryServer
 from luthier.wire import Result
@@ -80,10 +81,12 @@ async def test_a_login_is_shown_and_the_call_goes_through_once_somebody_has_logg
 async def test_a_login_may_take_longer_than_a_server_may_take_to_answer(tmp_path: Path) -> None:
     browser = Browser()
     browser.absent = True
-    async with guarded() as (site, _), opened(site, tmp_path, {"timeout_ms": 300}, show=browser) as rt:
+    clock = FakeClock()
+    async with guarded() as (site, _), opened(site, tmp_path, show=browser, clock=clock) as rt:
         calling = asyncio.create_task(rt.call("mcp://lute/echo", text="in"))
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(calling), 0.6)
+        await until(lambda: browser.opened)
+        await clock.advance(200.0)
+        assert not calling.done()
         browser.absent = False
         await browser(browser.opened[0])
         assert (await bounded(calling)).content == "in"

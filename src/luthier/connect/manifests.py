@@ -5,6 +5,9 @@ or the entry's `cache_ttl` where the server says nothing. A call needs only the 
 a server that calls every list stale at once must not double the price of every call: a call is judged by
 the list of the session that carries it, as long as the entry's `cache_ttl` allows it and no change was
 announced.
+
+A list belongs to one connection, and so to one owner of credentials: one that its server calls private
+(`cacheScope`) is shown to nobody else, nor is any other.
 """
 
 from __future__ import annotations
