@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_read_ends_with_2_and_nothing_is_written(
 def test_in_production_what_check_refuses_is_not_imported(cli: Cli, house: Path) -> None:
     entries = {
         "far": {"url": "https://far.example.com", "auth": "tok-literal-77"},
-        "near": HOST["mcpServers"]["notes"],
+        "near": {"url": "https://near.example.com"},
     }
     (house / "host.json").write_text(json.dumps({"mcpServers": entries}))
     production = PROJECT + "environment: production\n"
