@@ -132,7 +132,7 @@ def described(review: Review) -> dict[str, Any]:
                 "name": tool.name,
                 "state": tool.why or "approved",
                 "hash": tool.hash,
-                "approved": {"hash": tool.pin.hash, "at": tool.pin.at, "by": tool.pin.by}
+                "approved": {"hash": tool.pin.full_hash, "at": tool.pin.at, "by": tool.pin.by}
                 if tool.pin
                 else None,
                 "differences": [msgspec.to_builtins(one) for one in _differences(tool)],

@@ -17,7 +17,7 @@ from luthier.connect.state import MemoryState
 from luthier.errors import NotFoundError, Refused, StoreError
 from luthier.events import Observers, ToolsChanged
 from luthier.govern import pins
-from luthier.govern.pins import Judgement, Mark, Pin, Review
+from luthier.govern.pins import Judgement, Pin, Review
 from luthier.text import near
 from luthier.tools import Manifest, Tool
 
@@ -56,7 +56,7 @@ class PinBook:
         self._observers = observers or Observers()
         self._production = production
         self._good: dict[int, Tool] = {}  # the tools themselves, so that their ids stay theirs
-        self._marks: dict[str, dict[str, Mark]] = {}
+        self._raws: dict[str, dict[str, str]] = {}  # of each pin of a server, the hash of its bytes
         self._told: dict[str, Judgement] = {}
         self._revision = -1
         self._looked_at = float("-inf")
@@ -69,31 +69,44 @@ class PinBook:
 
     async def fits(self, tool: Tool) -> bool:
         """Whether the tool is as it was pinned. Raises StoreError."""
-        marks = await self._marks_of(tool.uri.server)
-        if marks is None or not pins.fits(tool, marks.get(tool.name)):
+        server = tool.uri.server
+        raw = (await self._raws_of(server) or {}).get(tool.name)
+        revision = self._revision
+        if raw is None:
             return False
-        if len(self._good) >= _MOST:
-            self._good.clear()
-        self._good[id(tool)] = tool
+        if not pins.is_same(tool, raw) and not pins.fits(tool, (await self._pins_of(server)).get(tool.name)):
+            return False
+        if revision == self._revision:  # else it was judged by pins that may be old by now
+            if len(self._good) >= _MOST:
+                self._good.clear()
+            self._good[id(tool)] = tool
         return True
 
     async def waits(self, server: str) -> bool:
         """Whether nothing of a server may be used, or even asked for, before a person approves it."""
-        return self._production and await self._marks_of(server) is None
+        return self._production and await self._raws_of(server) is None
 
     async def judge(self, manifest: Manifest) -> Judgement:
         """The manifest without what is held back. Raises StoreError."""
-        marks = await self._marks_of(manifest.server)
-        if marks is None:
+        raws = await self._raws_of(manifest.server)
+        if raws is None:
             if self._production:
                 return Judgement(msgspec.structs.replace(manifest, tools=(), dropped=()), waiting=True)
-            if not manifest.tools:
+            if not manifest.tools or await self._pin_first(manifest):
                 return Judgement(manifest)
-            return await self._pin_first(manifest)
-        other = sum(1 for tool in manifest.tools if not _is_same(tool, marks.get(tool.name)))
-        judgement = await (asyncio.to_thread if other > _MANY else _here)(pins.judge, manifest, marks)
+            raws = await self._raws_of(manifest.server)  # another process was first, and its pins hold
+            if raws is None:
+                raise StoreError(f"The pins of server {manifest.server!r} were not kept.")
+        judgement = await self._judged(manifest, raws)
         self._tell(judgement)
         return judgement
+
+    async def _judged(self, manifest: Manifest, raws: dict[str, str]) -> Judgement:
+        other = sum(tool.name in raws and not pins.is_same(tool, raws[tool.name]) for tool in manifest.tools)
+        if not other:
+            return pins.judge(manifest, raws)
+        there = await self._pins_of(manifest.server)
+        return await (asyncio.to_thread if other > _MANY else _here)(pins.judge, manifest, raws, there)
 
     async def review(self, manifest: Manifest) -> Review:
         """Each tool beside its pin. Nothing is pinned by it. Raises StoreError."""
@@ -115,9 +128,7 @@ class PinBook:
         shown = await self._run(self._store.get, SHOWN, review.server)
         if shown is not None:
             _same_as_shown(review.server, wanted, _readable(_hashes_in, shown, review.server))
-        made = pins.pinned(
-            (tool.tool for tool in wanted if tool.tool is not None), at=self._clock.now(), by=by
-        )
+        made = pins.pinned((tool.tool for tool in wanted if tool.tool), at=self._clock.now(), by=by)
         before = {tool.name: tool.pin for tool in review.tools if tool.pin is not None}
         gone = {tool.name for tool in wanted if tool.tool is None}
         after = {name: pin for name, pin in (before | made).items() if name not in gone}
@@ -128,30 +139,26 @@ class PinBook:
         self._looked_at = float("-inf")
         return tuple(sorted(gone | made.keys()))
 
-    async def _pin_first(self, manifest: Manifest) -> Judgement:
-        def pin() -> bool:
-            made = pins.pinned(manifest.tools, at=self._clock.now(), by=FIRST_USE)
-            return self._store.swap(PINS, manifest.server, None, pins.stored(made))
+    async def _pin_first(self, manifest: Manifest) -> bool:
+        made = pins.stored(pins.pinned(manifest.tools, at=self._clock.now(), by=FIRST_USE))
+        return await self._run(self._store.swap, PINS, manifest.server, None, made)
 
-        await self._run(pin)  # False: another process was first, and its pins hold
+    async def _raws_of(self, server: str) -> dict[str, str] | None:
         self._look()
-        marks = await self._marks_of(manifest.server)
-        if marks is None:
-            raise StoreError(f"The pins of server {manifest.server!r} were not kept.")
-        return pins.judge(manifest, marks)
-
-    async def _marks_of(self, server: str) -> dict[str, Mark] | None:
-        self._look()
-        marks = self._marks.get(server)
-        if marks is None:
+        raws = self._raws.get(server)
+        if raws is None:
             revision = self._revision
             value = await self._run(self._store.get, PINS, server)
             if value is None:
                 return None
-            marks = _readable(pins.marks_in, value, server)
+            raws = {name: pin.raw for name, pin in _readable(pins.pins_in, value, server).items()}
             if revision == self._revision:
-                self._marks[server] = marks
-        return marks
+                self._raws[server] = raws
+        return raws
+
+    async def _pins_of(self, server: str) -> dict[str, Pin]:
+        value = await self._run(self._store.get, PINS, server)
+        return {} if value is None else _readable(pins.pins_in, value, server)
 
     def _look(self) -> None:
         """Forget what was judged if the store has changed."""
@@ -159,7 +166,7 @@ class PinBook:
         if revision != self._revision:
             self._revision = revision
             self._good.clear()
-            self._marks.clear()
+            self._raws.clear()
         self._looked_at = self._clock.monotonic()
 
     def _tell(self, judgement: Judgement) -> None:
@@ -190,10 +197,6 @@ class PinBook:
 
 async def _here(function: Callable[..., T], *arguments: Any) -> T:
     return function(*arguments)
-
-
-def _is_same(tool: Tool, mark: Mark | None) -> bool:
-    return mark is None or mark.raw == tool.digest
 
 
 def _those(judgement: Judgement, why: str) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Pins: what a server's tools were when they were approved, and how what it lists now stands to that.
 
-A tool is pinned by the hash of its whole definition. A pin knows the hash of the bytes that it was made of
-too: nearly always a list is the same to the byte, and is compared at next to no cost. Pure; the book of
-pins (`pin_book.py`) keeps them.
+A tool is pinned by its whole definition. A pin knows the hash of the bytes that it was made of too: nearly
+always a list is the same to the byte, and is compared at next to no cost. Pure; the book of pins
+(`pin_book.py`) keeps them.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ NO_HASH = "none"
 """In place of the hash of what has no canonical spelling: it is equal to no pin."""
 
 
-class Mark(msgspec.Struct, frozen=True, gc=False):
-    """The two hashes of a pin: of the canonical definition, and of the bytes that were listed."""
-
-    hash: str
-    raw: str
-
-
 class Pin(msgspec.Struct, frozen=True):
-    """One approved definition: what, when (Unix seconds) and by whom."""
+    """One approved definition: what, when (Unix seconds) and by whom.
 
-    hash: str
+    `raw` is the hash of the bytes that were listed, empty where there were none. `hash` is empty where nobody
+    has needed it yet.
+    """
+
     raw: str
     definition: JsonObject
     at: float
     by: str
+    hash: str = ""
+
+    @property
+    def full_hash(self) -> str:
+        """The hash of the canonical definition."""
+        return self.hash or _hash(self.definition)
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -107,8 +109,12 @@ def held_denial(uri: ToolUri, why: Why) -> Denial:
 
 def hash_of(tool: Tool) -> str:
     """The hash of a tool's definition."""
+    return _hash(definition_of(tool))
+
+
+def _hash(definition: JsonObject) -> str:
     try:
-        return definition_hash(definition_of(tool))
+        return definition_hash(definition)
     except ValueError:
         return NO_HASH
 
@@ -118,29 +124,34 @@ def definition_of(tool: Tool) -> JsonObject:
     return tool.raw or {"name": tool.name, "inputSchema": tool.input_schema}
 
 
-def fits(tool: Tool, mark: Mark | Pin | None) -> bool:
+def is_same(tool: Tool, raw: str | None) -> bool:
+    """Whether a tool was listed in the very bytes of a pin."""
+    return bool(tool.digest) and tool.digest == raw
+
+
+def fits(tool: Tool, pin: Pin | None) -> bool:
     """Whether the tool is what was pinned. The canonical form is made only where the bytes differ."""
-    if mark is None:
+    if pin is None:
         return False
-    if tool.digest and tool.digest == mark.raw:
-        return True
-    return hash_of(tool) == mark.hash != NO_HASH
+    return is_same(tool, pin.raw) or hash_of(tool) == pin.full_hash != NO_HASH
 
 
-def judge(manifest: Manifest, marks: Mapping[str, Mark]) -> Judgement:
-    """Hold back what is not as it was pinned."""
-    good: list[Tool] = []
+def judge(manifest: Manifest, raws: Mapping[str, str], pins: Mapping[str, Pin] | None = None) -> Judgement:
+    """Hold back what is not as it was pinned.
+
+    `raws` are the hashes of the bytes by name. Where bytes differ, the definitions of `pins` decide.
+    """
     held: dict[str, Why] = {}
     for tool in manifest.tools:
-        mark = marks.get(tool.name)
-        if fits(tool, mark):
-            good.append(tool)
-        else:
-            held[tool.name] = "new" if mark is None else "changed"
-    listed = {tool.name for tool in manifest.tools}
-    removed = tuple(sorted(marks.keys() - listed))
+        raw = raws.get(tool.name)
+        if raw is None:
+            held[tool.name] = "new"
+        elif not is_same(tool, raw) and not fits(tool, (pins or {}).get(tool.name)):
+            held[tool.name] = "changed"
+    removed = tuple(sorted(raws.keys() - {tool.name for tool in manifest.tools}))
     if held:
-        manifest = msgspec.structs.replace(manifest, tools=tuple(good))
+        good = tuple(tool for tool in manifest.tools if tool.name not in held)
+        manifest = msgspec.structs.replace(manifest, tools=good)
     return Judgement(manifest, held, removed)
 
 
@@ -155,28 +166,18 @@ def review(manifest: Manifest, stored: Any) -> Review:
 
 def _reviewed(tool: Tool, pin: Pin | None) -> Reviewed:
     if pin is not None and fits(tool, pin):
-        return Reviewed(tool.name, "", pin.hash, tool, pin)
+        return Reviewed(tool.name, "", pin.full_hash, tool, pin)
     return Reviewed(tool.name, "new" if pin is None else "changed", hash_of(tool), tool, pin)
 
 
 def pinned(tools: Iterable[Tool], *, at: float, by: str) -> dict[str, Pin]:
-    """Pins for these tools. One that has no canonical spelling gets none."""
-    pins = {}
-    for tool in tools:
-        made = Pin(hash_of(tool), tool.digest, definition_of(tool), at, by)
-        if made.hash != NO_HASH:
-            pins[tool.name] = made
-    return pins
+    """Pins for these tools."""
+    return {tool.name: Pin(tool.digest, definition_of(tool), at, by) for tool in tools}
 
 
 def stored(pins: Mapping[str, Pin]) -> dict[str, Any]:
     """Pins as a value of the store. Their definitions are not copied."""
     return {name: msgspec.structs.asdict(pin) for name, pin in pins.items()}
-
-
-def marks_in(value: Any) -> dict[str, Mark]:
-    """The marks in a stored value. Raises ValueError where it holds none that can be read."""
-    return msgspec.convert(value, dict[str, Mark])
 
 
 def pins_in(value: Any) -> dict[str, Pin]:
