@@ -10,7 +10,13 @@ from luthier._version import __version__
 if TYPE_CHECKING:
     from luthier.connect import register_default_mcp_servers
     from luthier.errors import LuthierError, MCPToolError, Refused, SpecError
-    from luthier.runtime import Runtime
+    from luthier.runtime import (
+        InMemoryMCPServerRegistry,
+        MCPServerConfig,
+        MCPServerEntry,
+        Runtime,
+        SQLMCPServerRegistry,
+    )
     from luthier.taint import Label, Labelled
     from luthier.tools import ToolResult
     from luthier.tools.custom import tool
@@ -21,13 +27,17 @@ if TYPE_CHECKING:
 # Each name comes in with the first use of it, so that importing the package costs next to nothing.
 _HOMES = {
     "Handlers": "luthier.wire",
+    "InMemoryMCPServerRegistry": "luthier.runtime",
     "Label": "luthier.taint",
     "Labelled": "luthier.taint",
     "LuthierError": "luthier.errors",
+    "MCPServerConfig": "luthier.runtime",
+    "MCPServerEntry": "luthier.runtime",
     "MCPToolError": "luthier.errors",
     "Refused": "luthier.errors",
     "Run": "luthier.workflows",
     "Runtime": "luthier.runtime",
+    "SQLMCPServerRegistry": "luthier.runtime",
     "SpecError": "luthier.errors",
     "ToolResult": "luthier.tools",
     "ToolUri": "luthier.uri",
@@ -37,13 +47,17 @@ _HOMES = {
 
 __all__ = [
     "Handlers",
+    "InMemoryMCPServerRegistry",
     "Label",
     "Labelled",
     "LuthierError",
+    "MCPServerConfig",
+    "MCPServerEntry",
     "MCPToolError",
     "Refused",
     "Run",
     "Runtime",
+    "SQLMCPServerRegistry",
     "SpecError",
     "ToolResult",
     "ToolUri",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from luthier.connect import ConnectionManager, FileLearned, ServerRegistry
+from luthier.connect import ConnectionManager, MemoryState, ServerRegistry, StoredLearned
 from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError
 from luthier.events import Observers, ServerFailed, ServerNoise, ServerReady, ServerStopped
 from luthier.spec import ServerEntry
@@ -194,11 +194,13 @@ async def test_a_bad_definition_is_dropped_with_a_reason_and_the_rest_is_kept() 
 
 
 async def test_the_era_is_learned_so_that_the_next_start_does_not_ask(tmp_path: Path) -> None:
-    learned = FileLearned(tmp_path / "state.json")
+    state = MemoryState()
     for _ in range(2):
+        learned = StoredLearned(state)
         async with managing(faulty("lute", "plain"), learned=learned) as manager:
             await manager.connect("lute")
-    assert list(json.loads((tmp_path / "state.json").read_text())["servers"].values())
+        learned.save()
+    assert list(state.list("eras").values())
 
 
 @pytest.mark.parametrize("mode", ["plain", "ignore_eof", "ignore_term", "grandchild"])

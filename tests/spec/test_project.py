@@ -23,6 +23,7 @@ from luthier.spec import (
     load_project,
     read_project,
 )
+from luthier.spec.project import STORE
 from luthier.spec.reader import camel
 from luthier.taint import UNTRUSTED, Confidentiality, Integrity, Label
 from tests.spec.plain import plain
@@ -298,7 +299,7 @@ def test_faulty_env_files_are_faults_of_the_project(tmp_path: Path) -> None:
 
 def test_a_project_without_a_file_has_the_defaults(tmp_path: Path) -> None:
     project = read_project({}, root=tmp_path)
-    assert project == Project(root=tmp_path.resolve())
+    assert project == Project(root=tmp_path.resolve(), store=STORE)
     assert (project.file, project.environment, project.expose_env) == (None, "development", ())
     assert project.allowed_commands == ("npx", "node", "python3", "python", "uvx")
     assert project.environ({"A": "1"}) == {"A": "1"}
@@ -349,3 +350,32 @@ def test_a_map_and_a_list_of_servers_say_the_same(servers: dict[str, Any]) -> No
     expected = plain(read_project({"mcpServers": servers}).servers)
     assert plain(read_project({"servers": listed}).servers) == expected
     assert plain(read_project({"mcp": {"servers": nested}}).servers) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///.luthier/x.db",
+        "sqlite:////srv/x.db",
+        "postgresql://u@h/d",
+        "postgres://h/d",
+        "${env.STORE}",
+    ],
+)
+def test_the_store_is_a_sqlite_file_or_postgresql(url: str) -> None:
+    assert read_project({"store": url}).store == url
+
+
+@pytest.mark.parametrize(
+    "url", ["", "luthier.db", "sqlite://", "sqlite:///:memory:", "mysql://h/d", "sqlite:///?a"]
+)
+def test_a_store_of_another_kind_is_a_fault(url: str) -> None:
+    with pytest.raises(SpecError, match="`store` is the path of a SQLite file or the URL"):
+        read_project({"store": url})
+
+
+def test_state_is_kept_where_there_is_a_folder_for_it(tmp_path: Path) -> None:
+    (tmp_path / "luthier.yaml").write_text("servers: {}\n", encoding="utf-8")
+    assert load_project(tmp_path / "luthier.yaml").store == STORE
+    assert read_project({}, root=tmp_path).store == STORE
+    assert read_project({}).store == ""

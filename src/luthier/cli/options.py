@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,11 @@ def found_project(context: typer.Context) -> Project:
 
     chosen: Settings = context.obj
     path = chosen.project or find_project(Path.cwd())
-    return load_project(path) if path is not None else read_project({}, root=Path.cwd())
+    if path is not None:
+        return load_project(path)
+    from luthier.store import with_registered
+
+    return with_registered(read_project({}, root=Path.cwd()), os.environ)
 
 
 def start_logging(context: typer.Context) -> tuple[Observer, ...]:

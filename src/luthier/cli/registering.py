@@ -83,7 +83,11 @@ def add(  # noqa: PLR0913, PLR0917  (the options of a command)
         store.add(entry)
         entry = store.get(server)
     if json:
-        echo(to_json({"added": described(entry), "dry_run": dry_run, "file": str(project.file)}))
+        echo(
+            to_json(
+                {"added": described(entry), "dry_run": dry_run, "file": project.file and str(project.file)}
+            )
+        )
     else:
         show_exposed(entry, "would be added" if dry_run else f"added at {entry.place()}")
     show_faults(faults)
@@ -96,37 +100,41 @@ def remove(
     server: Annotated[str, typer.Argument(help="A server's id.")],
     json: JsonOption = False,
 ) -> int:
-    """Remove a server from luthier.yaml; comments and order of the others stay."""
+    """Remove a server, faulty or not, from where it is registered; in a file all else stays as it is."""
     from luthier.cli.render import echo, to_json
 
     project = found_project(context)
-    entry = found_entry(project, server)
+    faulty = project.broken.get(server)
+    place = faulty.faults[0].place if faulty else found_entry(project, server).place()
     store_of(project).remove(server)
     if json:
-        echo(to_json({"removed": server, "place": entry.place(), "file": str(project.file)}))
+        echo(to_json({"removed": server, "place": place, "file": project.file and str(project.file)}))
     else:
-        echo(f"removed {server}, which stood at {entry.place()}")
+        echo(f"removed {server}, which stood at {place}")
     return OK
 
 
 def store_of(project: Project) -> ServerStore:
-    """Where the project keeps its servers. Raises InputError where it has no file."""
-    from luthier.connect import YamlServers
+    """Where the project keeps its servers. Raises InputError where it has neither file nor database."""
     from luthier.errors import Fault, InputError
+    from luthier.store import servers_of
 
-    if project.file is None:
+    store = servers_of(project, os.environ)
+    if store is None:
         message = "there is no luthier.yaml here or above"
         raise InputError([Fault(message, suggestion="make a project: luthier init")])
-    return YamlServers(project.file)
+    return store
 
 
 def found_entry(project: Project, server: str) -> ServerEntry:
-    """The project's entry of that id. Raises NotFoundError with near ids."""
+    """The project's entry of that id. Raises NotFoundError with near ids, SpecError for a faulty one."""
     from luthier.errors import NotFoundError
     from luthier.text import near
 
     entry = project.servers.get(server)
     if entry is None:
+        if server in project.broken:
+            raise project.broken[server]
         raise NotFoundError("server", server, near=near(server, project.servers), where="in the project")
     return entry
 

@@ -11,8 +11,8 @@ import typer
 
 from luthier.cli.importing import approve, import_servers
 from luthier.cli.login import login
-from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
-from luthier.cli.registering import add, remove
+from luthier.cli.options import FAILED, OK, USAGE, JsonOption, command, found_project, start_logging
+from luthier.cli.registering import add, found_entry, remove
 from luthier.cli.showing import described, exposed, show_exposed
 from luthier.cli.switching import switched, turned_off
 from luthier.errors import SchemaError
@@ -35,9 +35,12 @@ app.command("login")(login)
 @command
 def list_servers(context: typer.Context, json: JsonOption = False) -> int:
     """List the registered servers."""
-    from luthier.cli.render import echo, show_table, to_json
+    from luthier.cli.render import echo, show_error, show_table, to_json
 
     project = found_project(context)
+    for fault in project.broken.values():
+        show_error(fault)
+    status = USAGE if project.broken else OK
     off = turned_off(project)
     if json:
         told = [
@@ -45,7 +48,7 @@ def list_servers(context: typer.Context, json: JsonOption = False) -> int:
             for entry in project.servers.values()
         ]
         echo(to_json({"servers": told}))
-        return OK
+        return status
     rows = [
         (
             entry.id,
@@ -57,7 +60,7 @@ def list_servers(context: typer.Context, json: JsonOption = False) -> int:
         for entry in project.servers.values()
     ]
     show_table(("id", "transport", "reached by", "callers", ""), rows)
-    return OK
+    return status
 
 
 @app.command("show")
@@ -69,13 +72,10 @@ def show_server(
 ) -> int:
     """Show one entry as it is written, references unexpanded and literal secrets hidden."""
     from luthier.cli.render import echo, to_json
-    from luthier.errors import NotFoundError
-    from luthier.text import escape, near
+    from luthier.text import escape
 
     project = found_project(context)
-    entry = project.servers.get(server)
-    if entry is None:
-        raise NotFoundError("server", server, near=near(server, project.servers), where="in the project")
+    entry = found_entry(project, server)
     facts = described(entry)
     if json:
         echo(to_json(facts if entry.approved else facts | {"exposed": exposed(entry)}))

@@ -1,7 +1,7 @@
 """Connections to servers: what may be reached and how, one owner for each, and the manager over them."""
 
 from luthier.connect.defaults import register_default_mcp_servers
-from luthier.connect.learned import FileLearned, Learned, Lesson, MemoryLearned
+from luthier.connect.learned import Learned, Lesson, MemoryLearned, StoredLearned, take_over
 from luthier.connect.manager import ConnectionManager
 from luthier.connect.registry import ServerRegistry
 from luthier.connect.report import ServerReport
@@ -10,7 +10,6 @@ from luthier.connect.stores import MemoryServers, Servers, ServerStore, YamlServ
 
 __all__ = [
     "ConnectionManager",
-    "FileLearned",
     "Learned",
     "Lesson",
     "MemoryLearned",
@@ -21,6 +20,8 @@ __all__ = [
     "ServerStore",
     "Servers",
     "StateStore",
+    "StoredLearned",
     "YamlServers",
     "register_default_mcp_servers",
+    "take_over",
 ]

@@ -1,28 +1,27 @@
 """What was learned about servers and must outlive the process: the revision each one answered in, and how.
 
-It lives in `.luthier/state.json` (a section of its own; the other sections are kept as they are), is
-written under a lock and put in place in one move. A file that cannot be read is put aside, reported, and
-begun afresh.
+Lessons are kept in the state store. They save a probe and no more: a store that cannot be read or written is
+reported, and costs that probe.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
+import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from luthier.redaction import logger
+from luthier.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
-_log = logger("luthier.connect")
-_SERVERS = "servers"
+    from luthier.connect.state import StateStore
+
+_log = logging.getLogger("luthier.connect")
+
+ERAS = "eras"
+"""The kind of state that lessons are."""
 
 
 class Lesson(msgspec.Struct, frozen=True):
@@ -61,77 +60,65 @@ class MemoryLearned:
         self._lessons.pop(key, None)
 
 
-class FileLearned:
-    """Remembers in a JSON file that several processes may share."""
+class StoredLearned:
+    """Remembers in the state store. What is new is written by `save`, so that no connecting waits for it."""
 
-    def __init__(self, path: Path | str) -> None:
-        self._path = Path(path)
+    def __init__(self, state: StateStore) -> None:
+        self._state = state
+        self._new: dict[str, Lesson | None] = {}  # None: forgotten
 
     def lesson(self, key: str) -> Lesson | None:
-        found = _section(self._read()).get(key)
+        if key in self._new:
+            return self._new[key]
         try:
-            return msgspec.convert(found, Lesson)
-        except msgspec.ValidationError:
+            return _read(self._state.get(ERAS, key))
+        except StoreError as error:
+            _log.warning("What was learned of servers cannot be read: they are asked again. %s", error)
             return None
 
     def remember(self, key: str, lesson: Lesson) -> None:
-        self._change(key, msgspec.to_builtins(lesson))
+        self._new[key] = lesson
 
     def forget(self, key: str) -> None:
-        if key in _section(self._read()):
-            self._change(key, None)
+        self._new[key] = None
 
-    def _change(self, key: str, lesson: dict[str, Any] | None) -> None:
+    def save(self) -> None:
+        """Write what is new. Belongs into a thread."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with _locked(self._path.with_suffix(".lock")):
-                state = self._read()
-                lessons = {**_section(state), key: lesson}
-                if lesson is None:
-                    del lessons[key]
-                self._replace({**state, _SERVERS: lessons})
-        except OSError as error:
-            _log.warning("%s cannot be written (%s): the next start will probe again", self._path, error)
+            while self._new:
+                key, lesson = next(iter(self._new.items()))
+                if _read(self._state.get(ERAS, key)) != lesson:
+                    self._state.put(ERAS, key, None if lesson is None else msgspec.to_builtins(lesson))
+                del self._new[key]
+        except StoreError as error:
+            _log.warning("What was learned of servers cannot be kept: the next start asks again. %s", error)
 
-    def _read(self) -> dict[str, Any]:
+
+def take_over(path: Path, state: StateStore) -> None:
+    """Move the lessons of the file that versions before the store wrote into the store, once."""
+    try:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=dict[str, Any])
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            _log.warning("%s cannot be read: %s", self._path, error)
-            return {}
+            lessons = msgspec.json.decode(path.read_bytes(), type=_File).servers
+        except (FileNotFoundError, NotADirectoryError):
+            return
         except msgspec.DecodeError as error:
-            aside = self._path.with_suffix(".broken.json")
-            _log.warning("%s is broken (%s): it is put aside as %s", self._path, error, aside.name)
-            self._put_aside(aside)
-            return {}
-
-    def _put_aside(self, aside: Path) -> None:
-        try:
-            self._path.replace(aside)
-        except OSError as error:
-            _log.warning("%s cannot be put aside: %s", self._path, error)
-
-    def _replace(self, state: dict[str, Any]) -> None:
-        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f"{self._path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(state)) + b"\n")
-            Path(name).replace(self._path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+            aside = path.replace(path.with_suffix(".broken.json"))
+            _log.warning("%s is broken (%s): it is put aside as %s", path, error, aside.name)
+            return
+        for key, lesson in lessons.items():
+            state.swap(ERAS, key, None, msgspec.to_builtins(lesson))
+        path.unlink(missing_ok=True)
+        path.with_suffix(".lock").unlink(missing_ok=True)
+    except (OSError, StoreError) as error:
+        _log.warning("%s cannot be taken over into the store: %s", path, error)
 
 
-def _section(state: dict[str, Any]) -> dict[str, Any]:
-    section = state.get(_SERVERS)
-    return section if isinstance(section, dict) else {}
+class _File(msgspec.Struct):
+    servers: dict[str, Lesson] = {}
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("ab") as file:
-        # Not waited for: this runs on the loop, and what is not remembered now will be at the next start.
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+def _read(value: Any) -> Lesson | None:
+    try:
+        return msgspec.convert(value, Lesson)
+    except msgspec.ValidationError:
+        return None

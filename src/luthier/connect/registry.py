@@ -14,6 +14,7 @@ from luthier.text import near
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from luthier.errors import SpecError
     from luthier.spec import LaunchProfile, Project, ServerEntry
 
 _ENCODER = msgspec.json.Encoder(order="sorted", enc_hook=lambda _: None)  # an origin is no configuration
@@ -30,8 +31,10 @@ class ServerRegistry:
         allowed_commands: Iterable[str] = ("npx", "node", "python3", "python", "uvx"),
         launch_profiles: Mapping[str, LaunchProfile] | None = None,
         root: Path | None = None,
+        broken: Mapping[str, SpecError] | None = None,
     ) -> None:
         self._entries = {entry.id: entry for entry in entries}
+        self._broken = dict(broken or {})
         self._prints: dict[str, str] = {}
         self.environment = environment
         self.allowed_commands = tuple(allowed_commands)
@@ -47,16 +50,23 @@ class ServerRegistry:
             allowed_commands=project.allowed_commands,
             launch_profiles=project.launch_profiles,
             root=project.root,
+            broken=project.broken,
         )
+
+    def fault(self, server: str) -> SpecError | None:
+        """Why the entry of that id cannot be used; None for one that can be, or is not there."""
+        return self._broken.get(server)
 
     def find(self, server: str) -> ServerEntry | None:
         """The entry of that id, or None."""
         return self._entries.get(server)
 
     def get(self, server: str) -> ServerEntry:
-        """The entry of that id. Raises NotFoundError with near ids."""
+        """The entry of that id. Raises NotFoundError with near ids, SpecError for a faulty one."""
         entry = self._entries.get(server)
         if entry is None:
+            if server in self._broken:
+                raise self._broken[server]
             raise NotFoundError("server", server, near=near(server, self._entries))
         return entry
 
@@ -90,6 +100,7 @@ class ServerRegistry:
             allowed_commands=self.allowed_commands,
             launch_profiles=self.launch_profiles,
             root=self.root,
+            broken=self._broken,
         )
 
     def __iter__(self) -> Iterator[ServerEntry]:

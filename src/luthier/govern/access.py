@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from luthier.connect import ServerRegistry
+    from luthier.errors import LuthierError
     from luthier.spec import ServerEntry
     from luthier.uri import ToolUri
 
@@ -73,7 +74,7 @@ class Access:
             pass
         entry = self._registry.find(uri.server)
         if entry is None:
-            raise self.unknown_server(uri.server, principals)
+            raise self._missing(uri.server, principals)
         if len(self._decided) >= _MOST:
             self._decided.clear()
         denial = self._server_denial(entry, principals) or _tool_denial(entry, uri.name)
@@ -84,7 +85,7 @@ class Access:
         """Why these may not use any tool of that server, or None. Raises NotFoundError for an unknown one."""
         entry = self._registry.find(server)
         if entry is None:
-            raise self.unknown_server(server, principals)
+            raise self._missing(server, principals)
         return self._off(server, principals) or self._server_denial(entry, principals)
 
     def servers(self, principals: Principals) -> tuple[str, ...]:
@@ -98,6 +99,11 @@ class Access:
     def unknown_server(self, server: str, principals: Principals) -> NotFoundError:
         """The error for a server that is not there, with the nearest names that these may see."""
         return NotFoundError("server", server, near=near(server, self.servers(principals)))
+
+    def _missing(self, server: str, principals: Principals) -> LuthierError:
+        """The error for a server without a good entry: who may know of it is told what is wrong with it."""
+        fault = self._registry.fault(server) if is_told(principals) else None
+        return fault or self.unknown_server(server, principals)
 
     def _server_denial(self, entry: ServerEntry, principals: Principals) -> Denial | None:
         if entry.disabled:

@@ -17,9 +17,12 @@ from luthier.errors import (
     LuthierError,
     NotFoundError,
     ResultWithheldError,
+    SpecError,
+    StoreError,
     WireError,
     kind_of,
 )
+from luthier.govern.access import is_told
 from luthier.govern.digests import arguments_digest, kept_text, names_of, reply_digest, tag_of
 from luthier.govern.records import Intent, Outcome, Record, Verdict
 from luthier.redaction import logger
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 _log = logger("luthier.govern")
 
+_FAULT = "This is a fault of Luthier or of a policy; the log has the details."
+
 
 class Recorder:
     """Writes what happens to a call, as the two outermost and innermost guards of the gate."""
@@ -51,7 +56,7 @@ class Recorder:
         """The outermost: whatever kept a call from being carried is written down."""
         try:
             result = await inner(call)
-        except (WireError, NotFoundError, AuditError) as error:
+        except (WireError, NotFoundError, SpecError, AuditError) as error:
             if not call.ledger.allowed and not isinstance(error, AuditError):
                 self._write_failure(call, error)
             raise
@@ -60,7 +65,8 @@ class Recorder:
                 self._write_verdict(call, "failed", reason="cancelled")
             raise
         except Exception as error:
-            _log.exception("a guard failed on %s", call.call.uri)
+            told = isinstance(error, StoreError)  # not a fault of ours, and its words say what to do
+            _log.error("a guard failed on %s: %s", call.call.uri, error, exc_info=not told)
             if call.ledger.allowed:
                 raise ResultWithheldError(
                     f"A guard failed on the result of {call.call.uri}, so it is withheld."
@@ -69,7 +75,7 @@ class Recorder:
                 "denied",
                 f"The gate could not decide about {call.call.uri}, so the answer is no.",
                 rule=f"guard failed: {type(error).__name__}",
-                hint="This is a fault of Luthier or of a policy; the log has the details.",
+                hint=str(error) if told and is_told(call.call.context.principals) else _FAULT,
             )
         if isinstance(result, Refusal) and not call.ledger.allowed:
             self._write_verdict(call, "refused", reason=result.kind, rule=result.rule, place=result.place)

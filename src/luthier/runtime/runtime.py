@@ -6,12 +6,22 @@ import asyncio
 import itertools
 import os
 import secrets
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import msgspec
 
 from luthier.clock import Clock, SystemClock
-from luthier.connect import ConnectionManager, FileLearned, MemoryState, ServerRegistry, ServerReport
+from luthier.connect import (
+    ConnectionManager,
+    MemoryState,
+    ServerRegistry,
+    ServerReport,
+    StoredLearned,
+    take_over,
+)
 from luthier.context import OPERATOR, CallContext
 from luthier.errors import Refused, SpecError
 from luthier.events import Observer, Observers
@@ -34,6 +44,7 @@ from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.sources import sources_of, warn_of_written_credentials
 from luthier.runtime.toolset import ToolSet
 from luthier.spec import Project, check_ensemble, find_project, load_project, read_project
+from luthier.store import SqlState, database_of, with_registered
 from luthier.taint import Labelled, merge
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
@@ -45,15 +56,20 @@ from luthier.uri import ToolUri
 from luthier.workflows import FileRecords, Run, Services, run_ensemble
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable
     from types import TracebackType
 
-    from luthier.connect import ServerStore, StateStore
+    from luthier.connect import Servers, ServerStore, StateStore
     from luthier.govern import PolicyCall, Request, Review
     from luthier.secrets import Secret
     from luthier.spec import Ensemble, ServerEntry
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
+
+    class Registered(Protocol):
+        """A registry of servers, or a store of them."""
+
+        def load(self) -> Servers: ...
 
     Source = str | Path | Mapping[str, Any] | Project | None
 
@@ -104,7 +120,11 @@ class Runtime:
         )
         registry = ServerRegistry.of(project)
         self._audit = audit or _audit_log(project, self._environ, self._clock)
-        self.state = state or MemoryState()
+        self._database = None if state else database_of(project, environ)
+        self.state = state or (SqlState(self._database) if self._database else MemoryState())
+        if self._database is not None:
+            take_over(self._state / "state.json", self.state)
+        self._learned = StoredLearned(self.state)
         self.approvals = Approvals(self.state, self._audit, self._clock)
         self.switches = Switches(self.state, self._audit, self._clock)
         self._switch = KillSwitch(self.state, self._clock)
@@ -114,7 +134,7 @@ class Runtime:
             registry,
             clock=self._clock,
             observers=self._observers,
-            learned=FileLearned(self._state / "state.json"),
+            learned=self._learned,
             environ=self._environ,
             transports=transports,
             tokens=self._tokens,
@@ -156,20 +176,27 @@ class Runtime:
         cls,
         source: Source = None,
         *,
-        servers: Mapping[str, Mapping[str, Any]] | None = None,
+        servers: Mapping[str, Mapping[str, Any]] | Registered | None = None,
         root: str | Path | None = None,
         **parts: Any,
     ) -> Self:
         """A runtime for a project file or folder, a mapping of the same shape, or a Project.
 
-        Without a source: the nearest project file of the working directory, or none at all. `servers` adds
-        entries to the project's and wins over them. The rest as for the class. Raises SpecError with every
-        fault.
+        Without a source: the nearest project file of the working directory, or none at all; and where none
+        names servers, those that are registered in the project's database. `servers` adds entries, or those
+        of a registry, to the project's and wins over them. The rest as for the class. Raises SpecError with
+        every fault, StoreError for a database that cannot be read.
         """
         project = _project(source, root=Path(root) if root is not None else None)
-        if servers:
+        environ = parts.get("environ")
+        project = with_registered(project, os.environ if environ is None else environ)
+        if isinstance(servers, Mapping):
             added = read_project({"mcpServers": dict(servers)}, root=project.root)
             project = _with_servers(project, added.servers)
+        elif servers is not None:
+            found = servers.load()
+            project = msgspec.structs.replace(project, broken={**project.broken, **found.broken})
+            project = _with_servers(project, found.entries)
         return cls(project, **parts)
 
     async def __aenter__(self) -> Self:
@@ -193,10 +220,13 @@ class Runtime:
         """Stop every server and end the audit segment. Always ends."""
         try:
             await self._manager.close_all()
+            await asyncio.to_thread(self._learned.save)
         finally:
             if self._watching is not None:
                 self._watching.cancel()
             self._audit.close()
+            if self._database is not None:
+                self._database.close()
 
     @property
     def ensembles(self) -> tuple[str, ...]:
@@ -373,12 +403,10 @@ def _project(source: Source, *, root: Path | None) -> Project:
             path = Path(source)
             return load_project(path / "luthier.yaml" if path.is_dir() else path)
         case _:
-            return read_project(source, root=root or Path.cwd())
+            return read_project(source, root=root)
 
 
 def _with_servers(project: Project, added: Mapping[str, ServerEntry]) -> Project:
-    import msgspec
-
     return msgspec.structs.replace(project, servers={**project.servers, **added})
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from luthier.errors import Fault
+from luthier.errors import Fault, SpecError
 from luthier.spec.budget import Budget
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.policy import Policies
@@ -25,6 +25,9 @@ AuthType = Literal["none", "bearer", "oauth"]
 Environment = Literal["development", "production"]
 
 ALLOWED_COMMANDS = ("npx", "node", "python3", "python", "uvx")
+STORE = "sqlite:///.luthier/luthier.db"
+"""Where state is kept, relative to the project."""
+
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 
 
@@ -192,7 +195,9 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     policies: Policies = Policies()
     budgets: tuple[Budget, ...] = ()
     approval_timeout: float | None = None  # seconds that a call waits for an approval
-    unused: dict[str, Any] = {}  # agents, store, serve, …: plain data
+    store: str = ""  # the URL of a database, references unexpanded; "": in memory
+    broken: dict[str, SpecError] = {}  # servers of a registry in a database that cannot be used, and why
+    unused: dict[str, Any] = {}  # agents, serve, …: plain data
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE
 

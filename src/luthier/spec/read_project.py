@@ -6,13 +6,15 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from luthier.errors import Fault, SpecError
 from luthier.secrets import find, parse_env
 from luthier.spec.budget import read_budgets
 from luthier.spec.load import load
 from luthier.spec.origin import Origin
 from luthier.spec.policy import read_policies
-from luthier.spec.project import ALLOWED_COMMANDS, AuditSettings, EnvFile, Environment, Project
+from luthier.spec.project import ALLOWED_COMMANDS, STORE, AuditSettings, EnvFile, Environment, Project
 from luthier.spec.python import document_of
 from luthier.spec.read import in_order
 from luthier.spec.read_profiles import read_profiles
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 FILES = ("luthier.yaml", "luthier.yml")
 UNUSED = (
     "agents",
-    "store",
     "serve",
     "providers",
     "name",
@@ -37,6 +38,7 @@ UNUSED = (
     "description",
 )
 
+_STORE = re.compile(r"sqlite:///[^:?]|postgres(ql)?(\+psycopg)?://")
 _MAX_ENV_BYTES = 1024 * 1024
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -62,7 +64,9 @@ def load_project(path: Path | str, *, file: str | None = None) -> Project:
 def read_project(source: Mapping[str, Any], *, root: Path | str | None = None) -> Project:
     """Read Python data of the same shape. `root` is the project's folder (else the working directory)."""
     folder = Path.cwd() if root is None else Path(root).resolve()
-    return compose_project(document_of(source), root=folder)
+    project = compose_project(document_of(source), root=folder)
+    # Who names no folder has none to keep state in.
+    return project if root is None or project.store else msgspec.structs.replace(project, store=STORE)
 
 
 def compose_project(document: Document, *, root: Path, path: Path | None = None) -> Project:
@@ -84,6 +88,8 @@ def examine_project(
     if fields.get("servers") is None:
         return None, faults
     origin = Origin(document, (), reader.places if reader else None)
+    if path is not None:
+        fields["store"] = fields["store"] or STORE
     return Project(root=root, file=path, warnings=tuple(faults), origin=origin, **fields), faults
 
 
@@ -106,10 +112,21 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "policies": read_policies(reader),
         "budgets": read_budgets(reader),
         "approval_timeout": reader.seconds("approval_timeout", zero=True),
+        "store": _read_store(reader),
         "unused": _read_unused(reader),
     }
     reader.done({"env": "names from a file: `env_file`; names that ensembles may read: `expose_env`"})
     return fields
+
+
+def _read_store(reader: Reader) -> str:
+    url = reader.text("store")
+    if url is None:
+        return ""
+    if not find(url) and not _STORE.match(url):
+        message = "`store` is the path of a SQLite file or the URL of a PostgreSQL database"
+        reader.sink.add(message, reader.places["store"], suggestion=f"{STORE} or postgresql://…")
+    return url
 
 
 def _read_audit(reader: Reader) -> AuditSettings:

@@ -2,7 +2,18 @@
 
 from luthier.store.audit import SqlAudit, SqlSegments
 from luthier.store.database import DEFAULT, Database
+from luthier.store.opening import database_of, servers_of, with_registered
 from luthier.store.servers import SqlServers
 from luthier.store.state import SqlState
 
-__all__ = ["DEFAULT", "Database", "SqlAudit", "SqlSegments", "SqlServers", "SqlState"]
+__all__ = [
+    "DEFAULT",
+    "Database",
+    "SqlAudit",
+    "SqlSegments",
+    "SqlServers",
+    "SqlState",
+    "database_of",
+    "servers_of",
+    "with_registered",
+]

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from luthier.errors import StoreError
+from luthier.spec.project import STORE
 
-DEFAULT = "sqlite:///.luthier/luthier.db"
+DEFAULT = STORE
 
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")

@@ -67,6 +67,10 @@ class Database:
             self._made()
         return self._sql().appending(fsync=fsync)
 
+    def exists(self) -> bool:
+        """Whether there is one to read: a file, or what a URL names."""
+        return self.address.file is None or _exists(self.address.file)
+
     def close(self) -> None:
         """Give up all connections; the next use opens others."""
         with self._lock:
@@ -87,7 +91,7 @@ class Database:
         """The reader of a database with current tables; None where there is no database yet."""
         file = self.address.file
         with self._lock:
-            if self._reader is None and (file is None or _exists(file)):
+            if self._reader is None and self.exists():
                 reader = self._sql() if file is None else SqliteReader(self.address, file)
                 if not is_current(reader.version(), self.address):
                     self._sql().migrate()
