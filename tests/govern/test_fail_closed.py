@@ -18,6 +18,7 @@ from luthier.errors import (
     ProtocolError,
     ResultWithheldError,
     SchemaError,
+    StoreError,
     kind_of,
 )
 from luthier.events import CallEnded
@@ -93,6 +94,16 @@ async def test_a_guard_that_fails_has_said_no_and_that_is_written_down(fault: Ba
     assert gate.servers["lute"].calls == []
     assert gate.kinds == ["verdict refused"]
     assert gate.notebook.of(CallEnded)[0].outcome == "refused"
+
+
+async def test_what_is_wrong_with_the_store_is_told_to_the_operator_only() -> None:
+    gate = Gate(lute(), guards=[failing(StoreError("The store is full.", hint="Make room."))])
+    got = await gate.through("mcp://lute/play")
+    assert isinstance(got, Refusal)
+    assert got.hint == "The store is full. Make room."
+    got = await gate.through("mcp://lute/play", principals=("operator", "agent"))
+    assert isinstance(got, Refusal)
+    assert "full" not in f"{got.reason} {got.hint}"
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=names)

@@ -89,9 +89,8 @@ async def test_the_file_of_earlier_versions_moves_into_the_database(tmp_path: Pa
 async def test_a_database_that_is_broken_keeps_calls_from_being_made(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("this is no database" * 100, encoding="utf-8")
     async with opened(tmp_path, store="sqlite:///x.db") as rt:
-        with pytest.raises(Refused, match="could not decide about mcp://lute/play") as refused:
+        with pytest.raises(Refused, match="cannot be read, so nothing is called"):
             await rt.call("mcp://lute/play")
-    assert "x.db cannot be used: file is not a database" in refused.value.hint
 
 
 # Servers that are registered in the database
