@@ -359,3 +359,12 @@ def test_an_import_with_steering_characters_shows_them_escaped(cli: Cli, house: 
     assert "\x1b" not in done.output
     assert "\u202e" not in done.output
     assert not any(line.strip().startswith("reaches") for line in done.stdout.splitlines())
+
+
+def test_what_may_never_start_is_not_approved(cli: Cli, house: Path) -> None:
+    (house / "evil.json").write_text('{"mcpServers": {"evil": {"command": "python3", "args": ["-c", "x"]}}}')
+    assert cli("servers", "import", "evil.json").exit_code == 0
+    done = cli("servers", "approve", "evil")
+    assert done.exit_code == 2
+    assert "the argument `-c` of `python3` is refused" in done.stderr
+    assert not load_project(house / "luthier.yaml").servers["evil"].approved

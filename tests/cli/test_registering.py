@@ -102,10 +102,29 @@ def test_a_dry_run_checks_and_writes_nothing(cli: Cli, file: Path) -> None:
 
 
 def test_what_will_not_start_is_added_with_a_warning(cli: Cli, file: Path) -> None:
-    done = cli("servers", "add", "odd", "--command", "docker", "--arg", "run")
+    done = cli("servers", "add", "odd", "--command", "python", "--arg", "gone.py")
     assert done.exit_code == 0
-    assert "`docker` is not in `allowed_commands`" in done.stderr
-    assert load_project(file).servers["odd"].command == "docker"
+    assert "the script `gone.py` is not there" in done.stderr
+    assert load_project(file).servers["odd"].command == "python"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--command", "docker", "--arg", "run"], "`docker` is not in `allowed_commands`"),
+        (["--command", "python", "--arg=-c", "--arg", "x"], "the argument `-c` of `python` is refused"),
+        (
+            ["--command", "uvx", "--arg", "x", "--env", "LD_PRELOAD=x"],
+            "`LD_PRELOAD` decides what code is run",
+        ),
+        (["--profile", "git"], "there is no launch profile `git`"),
+    ],
+)
+def test_what_may_never_start_is_not_saved(cli: Cli, file: Path, words: list[str], said: str) -> None:
+    done = cli("servers", "add", "odd", *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert file.read_text() == PROJECT
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,14 @@ def approve(
     from luthier.cli.render import echo, to_json
     from luthier.cli.showing import exposed, show_exposed
     from luthier.cli.stopping import run_async
+    from luthier.errors import SpecError
     from luthier.runtime import Runtime
+    from luthier.spec import launch_faults
 
     project = found_project(context)
     entry = found_entry(project, server)
+    if not entry.approved and (barred := launch_faults(entry, project)):
+        raise SpecError(barred)
     store = store_of(project)
 
     async def work() -> None:

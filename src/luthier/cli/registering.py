@@ -49,6 +49,7 @@ def add(  # noqa: PLR0913, PLR0917  (the options of a command)
     from luthier.cli.render import echo, show_faults, to_json
     from luthier.cli.showing import described, show_exposed
     from luthier.errors import SpecError
+    from luthier.spec import launch_faults
     from luthier.spec.write_servers import read_entry
 
     tools = {"allow": allow, "deny": deny, "ask": ask}
@@ -76,6 +77,8 @@ def add(  # noqa: PLR0913, PLR0917  (the options of a command)
         message, hint = f"there is a server {server!r} already", "remove it, or choose another id"
         raise SpecError([project.servers[server].origin.fault(message, suggestion=hint)])
     faults = checked_entry(project, entry)
+    if barred := launch_faults(entry, project):
+        raise SpecError(barred)
     if any(not fault.warning for fault in faults):
         raise SpecError(faults)
     store = store_of(project)

@@ -178,6 +178,8 @@ def _standing(entry: ServerEntry) -> str:
 
 
 def _target(entry: ServerEntry) -> str:
+    if entry.launch is not None:
+        return f"profile {entry.launch.profile}"
     return entry.url or " ".join([entry.command or "", *entry.args])
 
 

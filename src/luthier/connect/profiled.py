@@ -59,6 +59,12 @@ def draft_of(
 def _script(entry: ServerEntry, profile: LaunchProfile) -> Path | None:
     """The script, by what the program is and by what the link it may be leads to."""
     script = None
+    if "\0" in profile.executable:
+        refuse(
+            entry,
+            f"the launch profile {written(profile.name)} names no program: its path holds a NUL",
+            "launch",
+        )
     for path in (profile.executable, os.path.realpath(profile.executable)):
         command = os.path.basename(path)  # noqa: PTH119  (a name, no path)
         plan = profile.judged(command)

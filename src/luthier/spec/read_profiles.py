@@ -98,7 +98,10 @@ def _judge(profile: LaunchProfile) -> Iterator[tuple[str, tuple[str | int, ...]]
     """What is wrong, and under which keys."""
     for key in ("executable", "cwd"):
         path = getattr(profile, key)
-        if path is not None and (not path.startswith("/") or posixpath.normpath(path) != path):
+        fits = path is None or (
+            path.startswith("/") and posixpath.normpath(path) == path and path.isprintable()
+        )
+        if not fits:
             yield f"{quoted(key)} must be an absolute path without `..`, not {quoted(path)}", (key,)
     for name in dict.fromkeys(name for text in profile.args for name in holes_in(text)):
         if name not in profile.holes:
