@@ -70,7 +70,7 @@ def test_an_import_shows_what_would_be_run_and_sent_where_and_hides_literals(cli
     assert "runs     npx -y notes-mcp 'a b'\n" in done.stdout
     assert "env      NOTES_TOKEN: (a literal of 14 characters)\n" in done.stdout
     assert (
-        "secret?  env.NOTES_TOKEN looks like one: put it into a variable and write ${env.NOTES_TOKEN}"
+        "secret?  env.NOTES_TOKEN looks like one: keep it elsewhere and write ${env.NOTES_TOKEN}, or"
         in done.stdout
     )
     assert "reaches  https://far.example.com/mcp\n" in done.stdout

@@ -80,12 +80,11 @@ def test_literals_of_a_process_that_look_like_secrets_are_found(
     ("fields", "keys"),
     [
         (
-            {"headers": {"Authorization": "Bearer abcdef", "X-Api-Key": "12345", "Accept": "x"}},
+            {"headers": {"Authorization": "Bearer abcdef", "X-Api-Key": "abc123", "Accept": "x"}},
             ["headers.Authorization", "headers.X-Api-Key"],
         ),
         ({"headers": {"Authorization": "Bearer ${T}"}}, []),
         ({"url": "https://e.example.com/?api_key=12345"}, ["url"]),
-        ({"url": "https://ada:pw@e.example.com/"}, ["url"]),
         ({"url": "https://e.example.com/a@b?page=1"}, []),
         ({"auth": Auth(type="bearer", token="abcdef")}, ["auth.token"]),
         ({"auth": Auth(type="oauth", client_id="plain", token_url="https://t.example.com/token")}, []),
@@ -95,4 +94,4 @@ def test_literals_of_a_process_that_look_like_secrets_are_found(
 def test_literals_for_a_url_that_look_like_secrets_are_found(fields: dict[str, Any], keys: list[str]) -> None:
     found = suspects(entry(**{"url": "https://e.example.com"} | fields))
     assert [one.key for one in found] == keys
-    assert all(one.hint.startswith("put it into a variable and write ${env.") for one in found)
+    assert all(one.hint.startswith("keep it elsewhere and write ${env.") for one in found)

@@ -12,6 +12,7 @@ import msgspec
 from luthier.redaction.patterns import blot_guesses
 from luthier.secrets import find
 from luthier.spec.check_project import texts_of
+from luthier.spec.credentials import SECRET_FIELDS, is_credential_name, written_credentials
 from luthier.spec.document import dotted
 from luthier.spec.write_servers import server_mapping
 from luthier.text import escape
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
     from luthier.spec.project import ServerEntry
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
-_NAMED = re.compile(
-    r"(?i)(?:api|access|private|secret|signing|encryption)[-_]?key|token|secret|passw|passphrase|credential"
-    r"|authorization|cookie|bearer|(?:^|[-_])(?:pat|pwd|auth|key|dsn)(?:$|[-_])"
-)
-_NAMING = ("env", "headers", "auth", "secret")
-_PUBLIC = ("token_url", "tokenUrl", "idp_token_url", "idpTokenUrl")
 _SHORTEST = 4  # of a secret that only its name tells
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 
@@ -77,36 +72,29 @@ def sent(entry: ServerEntry) -> tuple[Sent, ...]:
 
 
 def suspects(entry: ServerEntry) -> tuple[Suspect, ...]:
-    """Literals that look like secrets, by what they are called or by their own looks."""
-    return tuple(
-        Suspect(dotted(keys), _hint(keys))
-        for keys, name, value in _called(entry)
-        if not find(value) and (_is_secrets_name(name, value) or blot_guesses(value) != value)
-    )
+    """Literals that look like secrets: more of them than `check` tells of, as they are only pointed out."""
+    found: dict[KeyPath, None] = dict.fromkeys(keys for keys, _ in written_credentials(entry))
+    found |= dict.fromkeys(("args", index) for index in _behind_options(entry.args))
+    found |= dict.fromkeys(keys for keys, text in texts_of(entry) if blot_guesses(text) != text)
+    return tuple(Suspect(dotted(keys), _hint(keys)) for keys in found)
 
 
-def _called(entry: ServerEntry) -> Iterator[tuple[KeyPath, str, str]]:
-    """Each text with its key and what it is called there: in `--token=x` and `--token x`, x is the token."""
+def _behind_options(args: tuple[str, ...]) -> Iterator[int]:
+    """The arguments that hold a secret by the name of their option: `--token=x`, `--token x`."""
     before = ""
-    for keys, text in texts_of(entry):
-        flag = _FLAG.fullmatch(text) if keys[0] == "args" else None
-        if keys[0] != "args":
-            yield keys, str(keys[-1]) if keys[0] in _NAMING else "", text
-        elif flag is None:
-            yield keys, before, text
-        elif flag[2] is not None:
-            yield keys, flag[1], flag[2]
+    for index, text in enumerate(args):
+        flag = _FLAG.fullmatch(text)
+        name, value = (before, text) if flag is None else (flag[1], flag[2] or "")
+        if is_credential_name(name) and len(value) >= _SHORTEST and not find(value):
+            yield index
         before = flag[1] if flag and flag[2] is None else ""
-
-
-def _is_secrets_name(name: str, value: str) -> bool:
-    return len(value) >= _SHORTEST and bool(_NAMED.search(name)) and name not in _PUBLIC
 
 
 def _hint(keys: KeyPath) -> str:
     name = re.sub(r"[^A-Za-z0-9]+", "_", str(keys[-1])).strip("_").upper()
-    variable = name if name[:1].isalpha() else "NAME"
-    return f"put it into a variable and write ${{env.{variable}}}"
+    name = name if name[:1].isalpha() else "NAME"
+    stored = f", or ${{secret:{name}}}" if keys[0] in SECRET_FIELDS else ""
+    return f"keep it elsewhere and write ${{env.{name}}}{stored}"
 
 
 def _receiver(entry: ServerEntry, keys: KeyPath) -> str:
