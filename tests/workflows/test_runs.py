@@ -57,6 +57,12 @@ async def test_steps_that_do_not_name_each_other_run_at_the_same_time() -> None:
     assert run.output == {"a": "met", "b": "met"}
 
 
+async def test_outputs_may_look_at_inputs() -> None:
+    text = TWO.partition("outputs:")[0] + 'outputs: {a: "${input.x ? 1 : 2}", b: "${input.y || 3}"}\n'
+    run = await House(Gate({"s/one": {"n": 1}, "s/two": 2})).run(text, {"x": True})
+    assert run.output == {"a": 1, "b": 3}
+
+
 async def test_without_outputs_a_run_delivers_the_output_of_its_last_step() -> None:
     run = await House(Gate({"s/one": {"n": 1}})).run(TWO.partition("outputs:")[0])
     assert run.output == 2

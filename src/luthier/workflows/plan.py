@@ -129,7 +129,7 @@ def arrange(
         for awaited in node.waits_for:
             followers[awaited].append(node.key)
     if looked_at is None:
-        looked_at = outputs.looked_at if outputs is not None else ()
+        looked_at = outputs.looked_at & by_key.keys() if outputs is not None else ()
     lookers: dict[str, list[str]] = {key: [] for key in by_key}
     for looker, targets in [(node.key, node.looks) for node in nodes] + [(OUTPUTS, frozenset(looked_at))]:
         for target in targets:
