@@ -6,14 +6,16 @@ import json
 import os
 import socket
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import Result
 
-from luthier.spec import load, load_project
+from luthier.spec import ServerEntry, load, load_project
 from luthier.spec.hosts import digest, import_file
+from luthier.store import Database, SqlServers
 
 Cli = Callable[..., Result]
 
@@ -232,6 +234,31 @@ def test_what_is_imported_and_written_is_loaded_as_the_same_entries(
     assert not any(servers[one.entry.id].approved for one in read.servers)
 
 
+def test_without_a_file_the_database_is_what_is_imported_into(cli: Cli, folder: Path) -> None:
+    (folder / "host.json").write_text(json.dumps(HOST))
+    with closing(Database(root=folder)) as database:
+        servers = SqlServers(database)
+        servers.add(ServerEntry(id="harp", command="python"))
+        servers.add(ServerEntry(id="lute", command="python", args=("lute.py",)))
+        with database.writing() as connection:
+            connection.exec_driver_sql("UPDATE mcp_servers SET entry = '{\"url\": 7}' WHERE id = 'harp'")
+            connection.commit()
+        done = cli("servers", "import", "host.json")
+        assert done.exit_code == 0, done.output
+        assert not servers.get("notes").approved
+        assert cli("servers", "import", "host.json").stdout.startswith("notes (left as it is at row 'notes'")
+        done = cli("servers", "approve", "notes")
+        assert done.stdout.startswith("notes (approved at row 'notes' of mcp_servers")
+        assert servers.get("notes").approved
+        (folder / "host.json").write_text(
+            '{"mcpServers": {"drum": {"command": "x"}, "harp": {"command": "x"}}}'
+        )
+        done = cli("servers", "import", "host.json", "--replace")
+        assert done.exit_code == 2
+        assert "row 'harp' of mcp_servers" in done.stderr
+        assert sorted(servers.load().entries) == ["far-away", "lute", "notes"]
+
+
 # Approving
 
 
@@ -239,7 +266,7 @@ def test_approving_shows_the_entry_whole_and_lets_it_be_used(cli: Cli, house: Pa
     cli("servers", "import", "host.json")
     done = cli("servers", "approve", "notes")
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("notes (approved in ")
+    assert done.stdout.startswith("notes (approved at ")
     assert "runs     npx -y notes-mcp 'a b'\n" in done.stdout
     servers = load_project(house / "luthier.yaml").servers
     assert (servers["notes"].approved, servers["far-away"].approved) == (True, False)

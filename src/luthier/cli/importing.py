@@ -49,6 +49,9 @@ def import_servers(
         only=tuple(servers or ()),
         offer=offer,
     )
+    for one in found.servers:
+        if one.entry.id in project.broken:
+            raise project.broken[one.entry.id]  # what is there is not known, so it is not replaced
     changes = merged(project.servers, found.servers, replace=replace)
     warnings = {change.server.entry.id: _warnings(project, change) for change in changes}
     faults = [fault for each in warnings.values() for fault in each if not fault.warning]
@@ -95,9 +98,12 @@ def approve(
 
     run_async(work())
     if json:
-        echo(to_json({"approved": exposed(entry), "changed": not entry.approved, "file": str(project.file)}))
+        file = project.file and str(project.file)
+        echo(to_json({"approved": exposed(entry), "changed": not entry.approved, "file": file}))
     else:
-        show_exposed(entry, "it was approved already" if entry.approved else f"approved in {project.file}")
+        show_exposed(
+            entry, f"{'it was approved already' if entry.approved else 'approved'} at {entry.place()}"
+        )
     return OK
 
 
