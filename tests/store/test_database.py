@@ -22,7 +22,7 @@ from luthier.spec import ServerEntry
 from luthier.store import DEFAULT, Database, SqlServers, SqlState
 from luthier.store.address import Address
 from luthier.store.schema import VERSIONS
-from luthier.store.sql import _MIGRATIONS, TABLES, SqlEngine
+from luthier.store.sql import MIGRATIONS, TABLES, SqlEngine, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,11 +92,18 @@ def test_what_was_closed_is_opened_again(database: Database) -> None:
     assert state.get("pins", "git") == 1
 
 
-def test_the_scripts_make_the_tables_that_the_code_knows(database: Database) -> None:
-    with database.writing() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": False})
-        assert compare_metadata(context, TABLES) == []
-    scripts = ScriptDirectory(str(_MIGRATIONS))
+def test_the_scripts_make_the_tables_that_the_code_makes(url: str, tmp_path: Path) -> None:
+    address = Address.of(url.replace(".luthier/", ""), tmp_path)
+    engine = sa.create_engine(address.url or f"sqlite:///{address.file}")
+    with engine.begin() as connection:
+        upgrade(connection)
+        assert compare_metadata(MigrationContext.configure(connection), TABLES) == []
+    engine.dispose()
+    with closing(Database(url.replace(".luthier/", ""), tmp_path)) as database:
+        assert SqlState(database).revision() == 0
+        SqlState(database).put("pins", "git", 1)
+        assert SqlState(database).revision() == 1
+    scripts = ScriptDirectory(str(MIGRATIONS))
     assert tuple(script.revision for script in scripts.walk_revisions())[::-1] == VERSIONS
 
 

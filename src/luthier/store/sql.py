@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from luthier.store.schema import is_current
+from luthier.store.schema import VERSIONS, is_current
 from luthier.store.sqlite_reader import PATIENCE, unusable
 
 if TYPE_CHECKING:
@@ -51,7 +51,12 @@ REVISION = sa.Table(
     sa.Column("number", sa.BigInteger, nullable=False),  # one row, counted up by each transaction that writes
 )
 
-_MIGRATIONS = Path(__file__).parent / "migrations"
+# Alembic's own, made by us where all tables are new: alembic need not be loaded for that.
+_VERSION = sa.Table(
+    "alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True)
+)
+
+MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x6C757468  # of PostgreSQL, held while the schema is brought up to date
 _CONNECTING = 5  # seconds for PostgreSQL to let us in
 _SILENCE = 10_000  # milliseconds for its end of a connection to answer
@@ -97,9 +102,13 @@ class SqlEngine:
         with self._told(), self._engine.connect() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-            if is_current(_version(connection), self._address):
+            version = _version(connection)
+            if is_current(version, self._address):
                 return
-            _upgrade(connection)
+            if version is None:
+                make(connection)
+            else:
+                upgrade(connection)
             connection.commit()
 
     def close(self) -> None:
@@ -146,12 +155,14 @@ class Appender:
 
 def _engine(address: Address) -> sa.Engine:
     if address.file is None:
-        return sa.create_engine(
+        engine = sa.create_engine(
             address.url,
             pool_pre_ping=True,
             hide_parameters=True,
             connect_args={"connect_timeout": _CONNECTING, "tcp_user_timeout": _SILENCE},
         )
+        event.listen(engine, "connect", _bounded)
+        return engine
     engine = sa.create_engine(
         sa.URL.create("sqlite", database=str(address.file)),
         hide_parameters=True,
@@ -160,6 +171,13 @@ def _engine(address: Address) -> sa.Engine:
     event.listen(engine, "connect", _connected)
     event.listen(engine, "begin", _begun)
     return engine
+
+
+def _bounded(connection: Any, _record: object) -> None:
+    """Nobody waits for long: not for a writer that stands still, nor the others for us if we do."""
+    connection.execute(f"SET lock_timeout = '{PATIENCE:g}s'")
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{3 * PATIENCE:g}s'")
+    connection.commit()
 
 
 def _connected(connection: Any, _record: object) -> None:
@@ -173,17 +191,26 @@ def _begun(connection: sa.Connection) -> None:
 
 
 def _version(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
+    if not sa.inspect(connection).has_table(_VERSION.name):
         return None
-    version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    version = connection.execute(sa.select(_VERSION.c.version_num)).scalar()
     return None if version is None else str(version)
 
 
-def _upgrade(connection: sa.Connection) -> None:
+def make(connection: sa.Connection) -> None:
+    """Make all tables as they are now, in a database without any."""
+    for metadata in (TABLES, _VERSION.metadata):
+        metadata.create_all(connection, checkfirst=False)
+    connection.execute(sa.insert(REVISION).values(number=0))
+    connection.execute(sa.insert(_VERSION).values(version_num=VERSIONS[-1]))
+
+
+def upgrade(connection: sa.Connection) -> None:
+    """Run the scripts that the tables have not seen yet."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
