@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from luthier.cli import agents, approvals, audit, call, check, init, run, servers, tools
+from luthier.cli import agents, approvals, audit, call, check, doctor, init, run, servers, tools
 from luthier.cli.options import Settings
 
 app = typer.Typer(
@@ -46,6 +46,7 @@ def settings(
 
 app.command("init")(init.init)
 app.command("check")(check.check)
+app.command("doctor")(doctor.doctor)
 app.command("run")(run.run)
 app.command("call")(call.call)
 app.add_typer(servers.app, name="servers")

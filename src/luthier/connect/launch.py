@@ -92,8 +92,7 @@ def _executable(entry: ServerEntry, registry: ServerRegistry, command: str, env:
             "command",
             hint=hint or "A project can list more under `allowed_commands`.",
         )
-    beside = Path(sys.executable).parent / command
-    found = str(beside) if _runnable(beside) else shutil.which(command, path=env.get("PATH", os.defpath))
+    found = find_command(command, env.get("PATH", os.defpath))
     if found is None:
         refuse(
             entry,
@@ -101,7 +100,14 @@ def _executable(entry: ServerEntry, registry: ServerRegistry, command: str, env:
             "command",
             hint=f"Install {command}, or start Luthier with a PATH that holds it.",
         )
-    return str(Path(found).absolute())
+    return str(found)
+
+
+def find_command(command: str, path: str) -> Path | None:
+    """The program of a bare name: beside the running interpreter first, then on that search path."""
+    beside = Path(sys.executable).parent / command
+    found = str(beside) if _runnable(beside) else shutil.which(command, path=path)
+    return None if found is None else Path(found).absolute()
 
 
 def _runnable(path: Path) -> bool:

@@ -10,7 +10,7 @@ import os
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from luthier.store.address import DEFAULT, Address
 from luthier.store.schema import is_current
@@ -70,6 +70,20 @@ class Database:
     def exists(self) -> bool:
         """Whether there is one to read: a file, or what a URL names."""
         return self.address.file is None or _exists(self.address.file)
+
+    def standing(self) -> Literal["new", "current", "older"]:
+        """How it stands, without a change to it. Raises StoreError for one that cannot be used."""
+        file = self.address.file
+        if not self.exists():
+            return "new"
+        reader: Reader = self._sql() if file is None else SqliteReader(self.address, file)
+        try:
+            version = reader.version()
+        finally:
+            reader.close()
+        if version is None:
+            return "new"
+        return "current" if is_current(version, self.address) else "older"
 
     def close(self) -> None:
         """Give up all connections; the next use opens others."""

@@ -1,0 +1,65 @@
+"""The sandbox: whether it works here, whether servers need it, and whether its limits can be kept."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from luthier.connect.sandbox import Works, working
+from luthier.connect.sandbox.limits import Limits, controllers, inside
+from luthier.doctor.finding import Case, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from luthier.doctor.finding import Status
+    from luthier.spec import Project, ServerEntry
+
+
+def sandbox(
+    case: Case,
+    find: Callable[[], Works] = working,
+    groups: Callable[[], Mapping[str, Path]] = controllers,
+    *,
+    root: bool | None = None,
+) -> Iterator[Finding]:
+    modes = {
+        entry.id: _mode(entry, case.project) for entry in case.project.servers.values() if not entry.disabled
+    }
+    required = [id for id, mode in modes.items() if mode == "required"]
+    wished = [id for id, mode in modes.items() if mode == "auto"]
+    works = find()
+    if works.program:
+        yield Finding(name="bubblewrap", status="ok", said=f"{works.program} works")
+        yield from _limits(groups(), root=os.geteuid() == 0 if root is None else root)
+    else:
+        status: Status = "broken" if required else "warning" if wished else "off"
+        needs = f"; needed by {', '.join(required)}" if required else ""
+        yield Finding(name="bubblewrap", status=status, said=f"{works.why}{needs}", fix=works.fix)
+    bare = [id for id, mode in modes.items() if mode == "off"]
+    if bare:
+        said = f"off for {', '.join(bare)}: they run with all that this user may"
+        yield Finding(name="in use", status="off", said=said, fix="Write `sandbox: auto` for a server.")
+
+
+def _limits(groups: Mapping[str, Path], *, root: bool) -> Iterator[Finding]:
+    if inside(Limits(1, 1)) is None:
+        said, fix = "there is no prlimit, so memory is not limited", "apt-get install util-linux"
+        yield Finding(name="limits", status="warning", said=said, fix=fix)
+    elif root and "pids" not in groups:
+        said = "for root, processes are limited by control groups, and none can be made here"
+        fix = "Run Luthier as an ordinary user."
+        yield Finding(name="limits", status="warning", said=said, fix=fix)
+    else:
+        yield Finding(name="limits", status="ok", said="memory and processes of a server can be limited")
+
+
+def _mode(entry: ServerEntry, project: Project) -> str:
+    """How the server of an entry is to run; empty where it is no process."""
+    if entry.transport != "stdio":
+        return ""
+    if project.environment == "production":
+        return "required"
+    profile = project.launch_profiles.get(entry.launch.profile) if entry.launch else None
+    return (entry.sandbox if profile is None else profile.sandbox).mode or "off"

@@ -1,0 +1,182 @@
+"""Each check, over projects that have what it looks for, and that lack it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from luthier.connect.sandbox import Works
+from luthier.doctor import CHECKS, Case, Finding, examine
+from luthier.doctor.sandbox import sandbox
+from luthier.spec import Project, read_project
+from luthier.store import Database, SqlState
+
+if TYPE_CHECKING:
+    from luthier.doctor.finding import Check
+
+ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/home/ada"}
+WORKS, NONE = Works(program="/usr/bin/bwrap"), Works(why="bubblewrap is not installed", fix="Install it.")
+
+
+def project(root: Path, **said: Any) -> Project:
+    return read_project(said, root=root)
+
+
+def found(check: str | Check, project: Project, **environ: str) -> dict[str, Finding]:
+    check = CHECKS[check] if isinstance(check, str) else check
+    return {finding.name: finding for finding in check(Case.of(project, ENVIRON | environ))}
+
+
+def statuses(findings: dict[str, Finding]) -> dict[str, str]:
+    return {name: finding.status for name, finding in findings.items()}
+
+
+def test_a_command_that_a_server_needs_and_that_is_not_here_is_broken(tmp_path: Path) -> None:
+    servers = {
+        "a": {"command": "no-such-command"},
+        "b": {"command": "python", "args": ["-m", "x"]},
+        "c": {"command": "uvx", "args": ["x"], "disabled": True},
+    }
+    allowed = ["no-such-command", "python", "uvx"]
+    told = found(
+        "interpreters", project(tmp_path, servers=servers, allowed_commands=allowed), PATH="/nowhere"
+    )
+    assert statuses(told)["no-such-command"] == "broken"
+    assert "needed by a" in told["no-such-command"].said
+    assert "Install no-such-command" in told["no-such-command"].fix
+    assert (told["python"].status, told["python"].said) == ("ok", str(Path(sys.executable).parent / "python"))
+    bare = found("interpreters", project(tmp_path, allowed_commands=["no-such-command"]), PATH="/nowhere")
+    assert statuses(bare)["no-such-command"] == "off"
+
+
+@pytest.mark.parametrize(
+    ("said", "works", "status"),
+    [
+        ({"servers": {"a": {"command": "x", "sandbox": "required"}}}, NONE, "broken"),
+        ({"servers": {"a": {"command": "x"}}, "environment": "production"}, NONE, "broken"),
+        ({"servers": {"a": {"command": "x", "sandbox": "auto"}}}, NONE, "warning"),
+        ({"servers": {"a": {"command": "x"}}}, NONE, "off"),
+        ({"servers": {"a": {"url": "https://x.example"}}, "environment": "production"}, NONE, "off"),
+        ({"servers": {"a": {"command": "x", "sandbox": "required"}}}, WORKS, "ok"),
+    ],
+)
+def test_a_sandbox_that_is_needed_must_work(
+    tmp_path: Path, said: dict[str, Any], works: Works, status: str
+) -> None:
+    check = partial(sandbox, find=lambda: works, groups=dict, root=False)
+    told = found(check, project(tmp_path, **said))["bubblewrap"]
+    assert told.status == status
+    assert bool(told.fix) == (works is NONE)
+
+
+def test_limits_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
+    def limits(root: bool, groups: dict[str, Path]) -> str:  # noqa: FBT001
+        check = partial(sandbox, find=lambda: WORKS, groups=lambda: groups, root=root)
+        return found(check, project(tmp_path))["limits"].status
+
+    assert limits(False, {}) == "ok"  # noqa: FBT003
+    assert limits(True, {"pids": tmp_path}) == "ok"  # noqa: FBT003
+    assert limits(True, {}) == "warning"  # noqa: FBT003
+
+
+def test_the_mode_of_a_profile_is_that_of_its_servers(tmp_path: Path) -> None:
+    profiles = {"p": {"executable": "/srv/x", "sandbox": "required"}}
+    made = project(tmp_path, launch_profiles=profiles, servers={"a": {"launch": "p"}})
+    check = partial(sandbox, find=lambda: NONE, groups=dict)
+    assert statuses(found(check, made)) == {"bubblewrap": "broken"}
+
+
+def test_the_files_of_a_profile_are_looked_at(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text("")
+    script.chmod(0o666)
+    profiles = {
+        "good": {"executable": os.path.realpath("/bin/true")},
+        "gone": {"executable": "/srv/no-such-program"},
+        "open": {"executable": os.path.realpath(sys.executable), "args": ["-I", str(script)]},
+    }
+    made = project(tmp_path, launch_profiles=profiles, servers={"a": {"launch": "open"}})
+    told = found("profiles", made)
+    assert statuses(told) == {"good": "ok", "gone": "warning", "open": "broken"}
+    assert told["open"].said == f"{script} may be written to by others"
+    assert "/srv/no-such-program cannot be opened" in told["gone"].said
+
+
+def test_a_store_is_looked_at_and_not_made(tmp_path: Path) -> None:
+    made = project(tmp_path, store="sqlite:///data/x.db")
+    assert "not there yet" in found("store", made)["database"].said
+    assert not (tmp_path / "data").exists()
+    database = Database("sqlite:///data/x.db", tmp_path)
+    SqlState(database).put("kind", "key", 1)
+    database.close()
+    assert "of this version" in found("store", made)["database"].said
+    (tmp_path / "data" / "x.db").write_bytes(b"no database" * 100)
+    assert found("store", made)["database"].status == "broken"
+
+
+def test_a_store_that_can_never_be_used_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for url, said in (
+        ("sqlite:///${GONE}/x", "GONE is not set"),
+        ("sqlite:///file/x.db", "is not a folder"),
+    ):
+        told = found("store", project(tmp_path, store=url))["database"]
+        assert told.status == "broken"
+        assert said in told.said
+
+
+def test_a_key_beside_its_log_is_a_warning(tmp_path: Path) -> None:
+    apart = project(tmp_path, audit={"key_file": "/elsewhere/key", "checkpoints": "/elsewhere/marks"})
+    assert statuses(found("audit", apart)) == {"log": "ok", "key": "ok"}
+    beside = project(tmp_path, audit={"key_file": "key", "sink": "store"})
+    told = found("audit", beside)
+    assert statuses(told) == {"log": "ok", "key": "warning"}
+    assert str(tmp_path / "key") in told["key"].said
+
+
+def test_references_are_counted_and_none_is_read(tmp_path: Path) -> None:
+    env = {"A": "${THERE}", "B": "${GONE}", "C": "${file:/no/such/file}", "D": "${secret:x}"}
+    made = project(tmp_path, servers={"a": {"command": "uvx", "args": ["x"], "env": env}})
+    told = found("secrets", made, THERE="value")
+    assert statuses(told) == {"env": "broken", "secret": "ok", "file": "ok"}
+    assert told["env"].said == "not set: GONE"
+    assert "a key file" in told["secret"].said
+    assert "value" not in str(told)
+    told = found("secrets", made, THERE="x", GONE="y", LUTHIER_SECRET_KEY="z")
+    assert told["env"].status == "ok"
+    assert "LUTHIER_SECRET_KEY" in told["secret"].said
+    assert statuses(found("secrets", project(tmp_path))) == {"references": "off"}
+
+
+def test_a_keyring_needs_its_package(tmp_path: Path) -> None:
+    env = {"A": "${keyring:service/user}"}
+    made = project(tmp_path, servers={"a": {"command": "uvx", "args": ["x"], "env": env}})
+    assert statuses(found("secrets", made)) == {"keyring": "ok"}
+
+
+def test_servers_are_judged_as_check_judges_them(tmp_path: Path) -> None:
+    servers = {
+        "good": {"command": "uvx", "args": ["x"]},
+        "code": {"command": "python", "args": ["-c", "x"]},
+        "literal": {"url": "https://x.example", "auth": {"type": "bearer", "token": "tok-literal"}},
+        "off": {"command": "uvx", "args": ["x"], "disabled": True},
+    }
+    told = found("servers", project(tmp_path, servers=servers))
+    assert statuses(told) == {"good": "ok", "code": "broken", "literal": "warning", "off": "off"}
+    assert "`-c` of `python` is refused" in told["code"].said
+    assert statuses(found("servers", project(tmp_path))) == {"registry": "off"}
+
+
+def test_a_check_that_fails_is_a_finding_and_stops_no_other(tmp_path: Path) -> None:
+    def failing(case: Case) -> Any:
+        raise ZeroDivisionError("ouch")
+
+    told = examine(project(tmp_path), ENVIRON, {"odd": failing, "servers": CHECKS["servers"]})
+    assert told["odd"][0].status == "broken"
+    assert "ZeroDivisionError: ouch" in told["odd"][0].said
+    assert told["servers"][0].status == "off"
