@@ -138,6 +138,8 @@ def test_what_may_never_start_is_not_saved(cli: Cli, file: Path, words: list[str
         (["git", "--command", "uvx", "--env", "A"], "--env takes NAME=value, not 'A'"),
         (["git", "--url", "https://e.example.com", "--header", "=b"], "--header takes NAME=value"),
         (["git", "--command", "uvx", "--transport", "carrier"], "`transport` must be one of"),
+        (["git", "--command", "uvx", "--timeout-ms", "0"], "`timeout_ms` must be more than 0"),
+        (["git", "--url", "https://e.example.com", "--token", ""], "`token`"),
         (["git", "--command", "uvx", "--timeout-ms", "-1"], "`timeout_ms` must be more than 0"),
         (["git", "--url", "https://e.example.com", "--token", "${keyring}x${"], "is not a reference"),
         (["time", "--command", "uvx"], "luthier.yaml:4:9: error: there is a server 'time' already"),

@@ -101,9 +101,8 @@ def approve(
         file = project.file and str(project.file)
         echo(to_json({"approved": exposed(entry), "changed": not entry.approved, "file": file}))
     else:
-        show_exposed(
-            entry, f"{'it was approved already' if entry.approved else 'approved'} at {entry.place()}"
-        )
+        said = "it was approved already" if entry.approved else "approved"
+        show_exposed(entry, f"{said} at {entry.place()}")
     return OK
 
 

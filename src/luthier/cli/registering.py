@@ -46,12 +46,6 @@ def add(  # noqa: PLR0913, PLR0917  (the options of a command)
     json: JsonOption = False,
 ) -> int:
     """Add a server to luthier.yaml; comments and order stay. It is approved: it is your own word."""
-    from luthier.cli.render import echo, show_faults, to_json
-    from luthier.cli.showing import described, show_exposed
-    from luthier.errors import SpecError
-    from luthier.spec import launch_faults
-    from luthier.spec.write_servers import read_entry
-
     tools = {"allow": allow, "deny": deny, "ask": ask}
     said: dict[str, Any] = {
         "description": description,
@@ -71,14 +65,26 @@ def add(  # noqa: PLR0913, PLR0917  (the options of a command)
         "tools": {key: names for key, names in tools.items() if names},
         "required": required,
     }
-    project = found_project(context)
-    entry = read_entry(server, {key: value for key, value in said.items() if value})
+    given = {
+        key: value for key, value in said.items() if value is not None and value is not False and value != {}
+    }
+    return _add(found_project(context), server, given, dry_run=dry_run, json=json)
+
+
+def _add(project: Project, server: str, said: dict[str, Any], *, dry_run: bool, json: bool) -> int:
+    from luthier.cli.render import echo, show_faults, to_json
+    from luthier.cli.showing import described, show_exposed
+    from luthier.errors import SpecError
+    from luthier.spec import launch_faults
+    from luthier.spec.write_servers import read_entry
+
+    entry = read_entry(server, said)
     if server in project.servers:
         message, hint = f"there is a server {server!r} already", "remove it, or choose another id"
         raise SpecError([project.servers[server].origin.fault(message, suggestion=hint)])
-    faults = checked_entry(project, entry)
     if barred := launch_faults(entry, project):
         raise SpecError(barred)
+    faults = checked_entry(project, entry)
     if any(not fault.warning for fault in faults):
         raise SpecError(faults)
     store = store_of(project)
@@ -86,11 +92,8 @@ def add(  # noqa: PLR0913, PLR0917  (the options of a command)
         store.add(entry)
         entry = store.get(server)
     if json:
-        echo(
-            to_json(
-                {"added": described(entry), "dry_run": dry_run, "file": project.file and str(project.file)}
-            )
-        )
+        file = project.file and str(project.file)
+        echo(to_json({"added": described(entry), "dry_run": dry_run, "file": file}))
     else:
         show_exposed(entry, "would be added" if dry_run else f"added at {entry.place()}")
     show_faults(faults)
