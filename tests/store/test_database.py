@@ -107,6 +107,17 @@ def test_the_scripts_make_the_tables_that_the_code_makes(url: str, tmp_path: Pat
     assert tuple(script.revision for script in scripts.walk_revisions())[::-1] == VERSIONS
 
 
+def test_what_the_scripts_have_not_done_yet_is_done_by_them(url: str, tmp_path: Path) -> None:
+    address = Address.of(url.replace(".luthier/", ""), tmp_path)
+    engine = sa.create_engine(address.url or f"sqlite:///{address.file}")
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+    engine.dispose()
+    with closing(Database(url.replace(".luthier/", ""), tmp_path)) as database:
+        SqlState(database).put("pins", "git", 1)
+        assert SqlState(database).get("pins", "git") == 1
+
+
 def test_tables_of_a_later_version_are_not_touched(database: Database, url: str, tmp_path: Path) -> None:
     SqlState(database).put("pins", "git", 1)
     with database.writing() as connection:

@@ -102,13 +102,12 @@ class SqlEngine:
         with self._told(), self._engine.connect() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-            version = _version(connection)
-            if is_current(version, self._address):
+            if is_current(_version(connection), self._address):
                 return
-            if version is None:
-                make(connection)
-            else:
+            if sa.inspect(connection).has_table(_VERSION.name):
                 upgrade(connection)
+            else:
+                make(connection)
             connection.commit()
 
     def close(self) -> None:
