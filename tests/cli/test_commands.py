@@ -423,3 +423,32 @@ def test_audit_export_prints_the_records_as_lines_of_json(cli: Cli, project: Pat
     assert first != second
     assert len(one) < len(every)
     assert cli("audit", "export", "--since", "2999").stdout == ""
+
+
+def test_an_approval_given_by_another_process_lets_the_next_such_call_pass(cli: Cli, project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write("policies: [{when: {tool: 'mcp://greeter/*'}, then: ask, reason: Be kind.}]\n")
+    call = ("call", "mcp://greeter/greet", "-a", "name=Jo")
+    assert cli(*call).exit_code == 3
+    (request,) = json.loads(cli("approvals", "list", "--json").stdout)["requests"]
+    assert "Be kind." in cli("approvals", "list").stdout
+    assert '/name = "Jo"' in cli("approvals", "show", request["id"]).stdout
+    assert cli("approvals", "approve", request["id"]).stdout.startswith("approved: mcp://greeter/greet")
+    assert cli("call", "mcp://greeter/greet", "-a", "name=Al").exit_code == 3, "it is for the other call"
+    done = cli(*call)
+    assert (done.exit_code, done.stdout) == (0, "Hello, Jo\n")
+    assert cli(*call).exit_code == 3, "it was used"
+
+
+def test_a_server_that_is_turned_off_is_not_called_and_says_so(cli: Cli, project: Path) -> None:
+    cli("servers", "disable", "greeter")
+    assert "turned off" in cli("servers", "list").stdout
+    assert json.loads(cli("servers", "list", "--json").stdout)["servers"][0]["turned_off"] is True
+    done = cli("call", "mcp://greeter/greet", "-a", "name=Jo")
+    assert done.exit_code == 3
+    assert "luthier servers enable greeter" in done.stderr
+    cli("servers", "enable", "greeter")
+    cli("agents", "disable", "ensemble:hello")
+    assert cli("run", "hello").exit_code == 3
+    cli("agents", "enable", "ensemble:hello")
+    assert cli("run", "hello").exit_code == 0

@@ -130,12 +130,16 @@ def _shown(log: Trail, places: AuditPlaces) -> int:
     return FAILED if log.faults else OK
 
 
+_SAYS = ("verdict", "outcome", "decision", "to", "reason", "rule")
+"""What tells most of a record, by its kind."""
+
+
 def _row(record: dict[str, Any]) -> tuple[str, ...]:
-    says = record.get("verdict") or record.get("outcome") or record.get("reason") or ""
+    says = next((record[key] for key in _SAYS if record.get(key)), "")
     return (
         str(record.get("at", "")),
         str(record.get("kind", "")),
         " > ".join(record.get("principals", [])),
-        str(record.get("uri", "")),
+        str(record.get("uri") or record.get("what") or record.get("type") or ""),
         str(says),
     )

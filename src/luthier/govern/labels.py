@@ -21,6 +21,8 @@ WORST = Label(Integrity.untrusted, Confidentiality.secret)
 def known_label(call: ToolCall) -> Label | None:
     """The join of all labels of a call, None where one of them is no label."""
     arguments, control = call.arguments, call.context.control
+    if type(arguments) is not Labelled or type(arguments.parts) is not dict:
+        return None
     if not (_is_known(arguments.label) and _is_known(control)):
         return None
     if arguments.parts and not all(map(_is_known, arguments.parts.values())):
@@ -33,7 +35,7 @@ def unknown(call: ToolCall) -> GateCall:
     return GateCall(
         msgspec.structs.replace(
             call,
-            arguments=Labelled(call.arguments.value, WORST),
+            arguments=Labelled(getattr(call.arguments, "value", None), WORST),
             context=msgspec.structs.replace(call.context, control=WORST),
         ),
         WORST,

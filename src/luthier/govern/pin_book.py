@@ -18,6 +18,7 @@ from luthier.errors import NotFoundError, Refused, StoreError
 from luthier.events import Observers, ToolsChanged
 from luthier.govern import pins
 from luthier.govern.pins import Judgement, Pin, Review
+from luthier.govern.storing import asked
 from luthier.text import near
 from luthier.tools import Manifest, Tool
 
@@ -191,8 +192,9 @@ class PinBook:
 
     async def _run(self, function: Callable[..., T], *arguments: Any) -> T:
         """A store in memory keeps nobody waiting; another one is asked beside the loop."""
-        run = _here if isinstance(self._store, MemoryState) else asyncio.to_thread
-        return await run(function, *arguments)
+        if isinstance(self._store, MemoryState):
+            return function(*arguments)
+        return await asked(self._clock, partial(function, *arguments))
 
 
 async def _here(function: Callable[..., T], *arguments: Any) -> T:

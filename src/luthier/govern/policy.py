@@ -163,7 +163,7 @@ class Policy:
         return plan
 
     def _planned(self, tool: Tool, principals: tuple[str, ...]) -> _Plan:
-        entry = self._registry.find(tool.uri.server) if tool.uri.scheme == "mcp" else None
+        entry = self._registry.get(tool.uri.server) if tool.uri.scheme == "mcp" else None
         rules = [
             rule
             for rule in (*self._policies.rules, *_asked(entry, tool))
@@ -224,7 +224,7 @@ def facts_of(call: GateCall, registry: ServerRegistry) -> PolicyCall:
     tool, wanted = call.tool, call.call
     if tool is None:
         raise RuntimeError("the tool must be looked up before policies are asked")
-    entry = registry.find(tool.uri.server) if tool.uri.scheme == "mcp" else None
+    entry = registry.get(tool.uri.server) if tool.uri.scheme == "mcp" else None
     return PolicyCall(
         uri=wanted.uri,
         arguments=wanted.arguments,
