@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 WEB = Label(Integrity.untrusted, Confidentiality.private, frozenset({Source("web", "fetch", "c0")}))
 SEND = ToolUri.mcp("mail", "send")
+REGISTRY = ServerRegistry([ServerEntry(id="mail", command="python")])
 REVIEWER = ("operator", "ensemble:x", "reviewer")
 
 
@@ -271,7 +272,7 @@ class TestWhichRuleDecides:
 
     def test_of_equally_strict_rules_the_first_is_named(self) -> None:
         source = [rule("deny", "one"), rule("deny", "two")]
-        policy = Policy(policies(source), ServerRegistry(), clock=FakeClock())
+        policy = Policy(policies(source), REGISTRY, clock=FakeClock())
         denial = policy.denial(Tool(uri=SEND, input_schema={}), ("operator",))
         assert denial is not None
         assert "one" in denial.reason
@@ -279,7 +280,7 @@ class TestWhichRuleDecides:
     def test_a_plan_is_made_anew_for_a_tool_that_changed(self) -> None:
         policy = Policy(
             policies([rule("deny", annotations={"destructiveHint": False})]),
-            ServerRegistry(),
+            REGISTRY,
             clock=FakeClock(),
         )
         uri = ToolUri.custom("x")
@@ -503,7 +504,7 @@ class TestFunctions:
 
 
 async def test_nothing_is_judged_before_its_tool_is_found() -> None:
-    policy = Policy(Policies(), ServerRegistry(), checks=[lambda _: "allow"], clock=FakeClock())
+    policy = Policy(Policies(), REGISTRY, checks=[lambda _: "allow"], clock=FakeClock())
     call = GateCall(send(), TRUSTED, Ledger())
     with pytest.raises(RuntimeError, match="looked up"):
         policy.decide(call)
@@ -511,7 +512,7 @@ async def test_nothing_is_judged_before_its_tool_is_found() -> None:
 
 def test_a_rule_made_in_python_with_a_word_that_there_is_not_fails() -> None:
     odd = Policies(rules=(PolicyRule(name="x", then=cast("Any", "maybe")),))
-    policy = Policy(odd, ServerRegistry(), clock=FakeClock())
+    policy = Policy(odd, REGISTRY, clock=FakeClock())
     with pytest.raises(KeyError):
         policy.denial(Tool(uri=SEND, input_schema={}), ("operator",))
 
