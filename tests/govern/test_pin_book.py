@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from luthier.clock import settle
@@ -213,6 +214,49 @@ async def test_another_process_takes_a_pin_away_and_calls_stop_within_a_second()
     await gate.clock.advance(1.1)
     assert not gate.book.is_good(tool)
     assert isinstance(await gate.through("mcp://lute/play"), Refusal)
+
+
+class Racing(MemoryState):
+    """A store in which another process is always a moment earlier."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+    def swap(self, kind: str, key: str, expected: Any | None, value: Any | None) -> bool:
+        self.put(kind, key, self.value)
+        return super().swap(kind, key, expected, value)
+
+
+async def test_of_two_processes_the_first_to_pin_has_its_way() -> None:
+    pin = {
+        "raw": "",
+        "definition": {"name": "play", "title": "Other", "inputSchema": {}},
+        "at": 0,
+        "by": "you",
+    }
+    gate = Pinned(lute(), state=Racing({"play": pin}))
+    assert isinstance(await gate.through("mcp://lute/play"), Refusal)
+    assert gate.pins["play"]["by"] == "you"
+
+
+async def test_a_book_of_production_judges_nothing_that_is_not_pinned_as_good() -> None:
+    gate = Pinned(lute(), production=True)
+    manifest = await gate.settled(gate.manager.manifest("lute"))
+    judgement = await gate.settled(gate.book.judge(manifest))
+    assert (judgement.waiting, judgement.manifest.tools, judgement.manifest.dropped) == (True, (), ())
+    assert not await gate.settled(gate.book.fits(manifest.tools[0]))
+
+
+async def test_what_is_known_to_be_good_is_bounded() -> None:
+    gate = Pinned(lute())
+    await gate.through("mcp://lute/play")
+    first = await gate.settled(gate.manager.manifest("lute"))
+    for _ in range(5000):
+        again = msgspec.structs.replace(first.tools[0])
+        assert await gate.book.fits(again)
+        assert gate.book.is_good(again)
+    assert not gate.book.is_good(first.tools[0])
 
 
 class Broken(MemoryState):

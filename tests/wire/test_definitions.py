@@ -178,3 +178,11 @@ def test_a_definition_that_is_no_utf_8_costs_no_other() -> None:
         )
     )
     assert [(tool.name, tool.title) for tool in listing.tools] == [("a", "\ufffd"), ("b", "")]
+
+
+def test_a_definition_that_takes_too_long_to_mend_costs_only_itself() -> None:
+    huge = b'{"name":"a","x":1e999,"description":"' + b"x" * 2**20 + b'","inputSchema":{}}'
+    listing = Listing("s")
+    listing.add(page_decoder.decode(b'{"tools":[' + huge + b',{"name":"b","inputSchema":{}}]}'))
+    assert [tool.name for tool in listing.tools] == ["b"]
+    assert "cannot be read" in listing.dropped[0].reason
