@@ -119,3 +119,39 @@ def test_what_is_gone_is_named_and_what_is_the_same_is_not() -> None:
         "lute: all 1 tools are as they were approved"
     ]
     assert lines(pins.review(Manifest(server="lute"), stored))[1:2] == ["  - play  removed"]
+
+
+def edit(project: Path, old: str, new: str) -> None:
+    server = project / "servers" / "greeter.py"
+    text = server.read_text()
+    assert old in text
+    server.write_text(text.replace(old, new))
+
+
+def test_a_change_between_two_commands_is_held_back_shown_and_approved(cli: Cli, project: Path) -> None:
+    assert cli("call", "mcp://greeter/greet", "-a", "name=Ada").exit_code == 0
+    edit(project, "Greets somebody.", "Greets somebody, and more.")
+    done = cli("call", "mcp://greeter/greet", "-a", "name=Ada")
+    assert done.exit_code == 3
+    assert "its definition changed" in done.stderr
+    assert '- "Greets somebody."' in cli("tools", "diff").stdout
+    edit(project, "and more", "and evil")
+    refused = cli("tools", "approve", "greeter")
+    assert refused.exit_code == 3
+    assert "changed since it was shown" in refused.stderr
+    assert cli("tools", "diff", "greeter").exit_code == 0
+    assert cli("tools", "approve", "greeter").exit_code == 0
+    assert cli("call", "mcp://greeter/greet", "-a", "name=Ada").exit_code == 0
+
+
+def test_one_of_two_new_tools_is_approved_and_list_tells_of_the_other(cli: Cli, project: Path) -> None:
+    assert cli("tools", "list", "greeter").exit_code == 0
+    edit(project, '"Greets somebody."', '"Greets anybody."')
+    listed = cli("tools", "list", "greeter")
+    assert listed.stdout == "mcp://greeter/greet\tGreets anybody.\theld back: changed\n"
+    assert "1 of its tools changed: luthier tools diff greeter" in listed.stderr
+    document = json.loads(cli("tools", "list", "greeter", "--json").stdout)
+    assert (document["tools"], document["held"][0]["held"]) == ([], "changed")
+    assert cli("tools", "show", "mcp://greeter/greet").exit_code == 3
+    assert cli("tools", "approve", "greeter", "greet").exit_code == 0
+    assert cli("tools", "diff").stdout == "greeter: all 1 tools are as they were approved\n"

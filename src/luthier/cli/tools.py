@@ -61,7 +61,7 @@ def list_tools(
     for review in reviews:
         if review.pending:
             echo(
-                f"{review.server}: {len(review.pending)} changes wait: luthier tools diff {review.server}",
+                f"{review.server}: {len(review.pending)} of its tools changed: luthier tools diff {review.server}",
                 sys.stderr,
             )
     return FAILED if listing.failed and not listing.tools else OK
