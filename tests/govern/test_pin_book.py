@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ from luthier.govern.pin_book import PINS, SHOWN
 from luthier.tools import Refusal, ToolResult
 from luthier.uri import ToolUri
 from luthier.wire import MemoryServer
-from tests.govern.kit import Gate
+from tests.govern.kit import Gate, intended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -363,3 +364,64 @@ async def test_many_definitions_in_another_spelling_are_compared_beside_the_loop
     await gate.settled(gate.gateway.tools(CallContext()))
     server.definitions = {name: {"x": 1.0, "title": "a"} for name in names}
     assert len(await gate.gateway.tools(CallContext())) == 20
+
+
+class Slow:
+    """A store that is asked beside the loop, and writes when it is let go."""
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.inner = MemoryState()
+        self.go = threading.Event()
+        self.fault = fault
+
+    def swap(self, kind: str, key: str, expected: Any | None, value: Any | None) -> bool:
+        assert self.go.wait(30)
+        if self.fault is not None:
+            raise self.fault
+        return self.inner.swap(kind, key, expected, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+async def test_a_first_list_is_handed_out_at_once_and_nothing_is_called_before_its_pins_are_kept() -> None:
+    store = Slow()
+    gate = Gate(lute(), state=cast("StateStore", store))
+    assert [tool.name for tool in await gate.gateway.tools(CallContext())] == ["play"]
+    calls = [gate.start(gate.gateway.call(intended("mcp://lute/play", id=f"c{n}"))) for n in range(3)]
+    await settle(100)
+    assert gate.servers["lute"].calls == []
+    store.go.set()
+    assert [type(await call) for call in calls] == [ToolResult] * 3
+    assert list(store.get(PINS, "lute")) == ["play"]
+    assert [one.why for one in (await gate.gateway.review("lute", CallContext())).tools] == [""]
+    await gate.book.close()
+
+
+async def test_the_end_waits_for_pins_that_are_being_kept() -> None:
+    store = Slow()
+    gate = Gate(lute(), state=cast("StateStore", store))
+    await gate.gateway.tools(CallContext())
+    closing = gate.start(gate.book.close())
+    await settle(100)
+    assert not closing.done()
+    store.go.set()
+    await closing
+    assert list(store.get(PINS, "lute")) == ["play"]
+
+
+async def test_pins_that_could_not_be_kept_let_no_call_through_and_are_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = Slow(StoreError("full"))
+    store.go.set()
+    gate = Gate(lute(), state=cast("StateStore", store))
+    await gate.gateway.tools(CallContext())
+    for _ in range(2):
+        assert isinstance(await gate.gateway.call(intended("mcp://lute/play")), Refusal)
+    assert gate.servers["lute"].calls == []
+    await gate.gateway.tools(CallContext())
+    await gate.book.close()
+    assert "could not be pinned: full" in caplog.text
+    store.fault = None
+    assert isinstance(await gate.gateway.call(intended("mcp://lute/play")), ToolResult)

@@ -59,11 +59,9 @@ def list_tools(
     for dropped in listing.dropped:
         show_error(_dropped_error(dropped.name, dropped.reason))
     for review in reviews:
-        if review.pending:
-            echo(
-                f"{review.server}: {len(review.pending)} of its tools changed: luthier tools diff {review.server}",
-                sys.stderr,
-            )
+        if changed := len(review.pending):
+            id = review.server
+            echo(f"{id}: {changed} of its tools changed: luthier tools diff {id}", sys.stderr)
     return FAILED if listing.failed and not listing.tools else OK
 
 

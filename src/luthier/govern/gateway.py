@@ -146,7 +146,7 @@ class Gateway:
         if server is not None:
             return (await self.manifest(server, context)).tools
         listed = await asyncio.gather(
-            *(self._listed(id, context) for id in self._access.servers(context.principals)),
+            *(self._listed(id, context, wait=False) for id in self._access.servers(context.principals)),
             return_exceptions=True,
         )
         found = list(self._local.list())
@@ -179,7 +179,7 @@ class Gateway:
             if is_told(context.principals):
                 raise _refused(denial)
             raise self._access.unknown_server(server, context.principals)
-        judgement = await self._listed(server, context)
+        judgement = await self._listed(server, context, wait=False)
         told = is_told(context.principals)
         if judgement.waiting and told:
             raise _refused(held_denial(ToolUri.mcp(server, ""), "waiting"))
@@ -340,11 +340,14 @@ class Gateway:
             return call
         return msgspec.structs.replace(call, context=msgspec.structs.replace(context, deadline=deadline))
 
-    async def _listed(self, server: str, context: CallContext) -> Judgement:
-        """What a server lists, without what waits for approval; it is not even asked if all of it does."""
+    async def _listed(self, server: str, context: CallContext, *, wait: bool = True) -> Judgement:
+        """What a server lists, without what waits for approval; it is not even asked if all of it does.
+
+        `wait` False: it is no call, so its first list need not have been pinned yet.
+        """
         if await self._pins.waits(server):
             return Judgement(Manifest(server=server), waiting=True)
-        return await self._pins.judge(await self._manager.manifest(server, context=context))
+        return await self._pins.judge(await self._manager.manifest(server, context=context), wait=wait)
 
     async def _allowed(self, uri: ToolUri, context: CallContext) -> Tool | Denial:
         denial = self._access.denial(uri, context.principals)
@@ -359,9 +362,8 @@ class Gateway:
             return self._local.get(uri).tool
         judgement = await self._listed(uri.server, context)
         tool = judgement.manifest.find(uri.name)
-        if tool is not None:
-            await self._pins.fits(tool)  # remembered: its next call asks no more
-            return tool
+        if tool is not None:  # asked again, and so remembered: its next call asks no more
+            return tool if await self._pins.fits(tool) else held_denial(uri, "changed")
         if why := judgement.why(uri.name):
             return held_denial(uri, why)
         raise self._unknown_tool(uri, judgement.manifest, context)

@@ -8,6 +8,7 @@ denies. What was judged is looked at again when the store has changed, which is 
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from luthier.connect.state import StateStore
 
     T = TypeVar("T")
+
+_log = logging.getLogger("luthier.govern")
 
 PINS = "pins"
 SHOWN = "shown"
@@ -59,6 +62,7 @@ class PinBook:
         self._good: dict[int, Tool] = {}  # the tools themselves, so that their ids stay theirs
         self._raws: dict[str, dict[str, str]] = {}  # of each pin of a server, the hash of its bytes
         self._told: dict[str, Judgement] = {}
+        self._pinning: dict[str, asyncio.Task[bool]] = {}
         self._revision = -1
         self._looked_at = float("-inf")
 
@@ -87,20 +91,37 @@ class PinBook:
         """Whether nothing of a server may be used, or even asked for, before a person approves it."""
         return self._production and await self._raws_of(server) is None
 
-    async def judge(self, manifest: Manifest) -> Judgement:
-        """The manifest without what is held back. Raises StoreError."""
-        raws = await self._raws_of(manifest.server)
+    async def judge(self, manifest: Manifest, *, wait: bool = True) -> Judgement:
+        """The manifest without what is held back. Raises StoreError.
+
+        The first list of a server is good by itself, and being pinned. `wait` False: it is handed out while
+        that goes on. Nothing is called before it is done.
+        """
+        server = manifest.server
+        raws = await self._raws_of(server)
+        if raws is None and server in self._pinning:  # begun meanwhile
+            raws = await self._raws_of(server)
         if raws is None:
             if self._production:
                 return Judgement(msgspec.structs.replace(manifest, tools=(), dropped=()), waiting=True)
-            if not manifest.tools or await self._pin_first(manifest):
+            if manifest.tools:
+                self._pin_first(manifest)
+            if not manifest.tools or not wait:
                 return Judgement(manifest)
-            raws = await self._raws_of(manifest.server)  # another process was first, and its pins hold
+            raws = await self._raws_of(server)
             if raws is None:
-                raise StoreError(f"The pins of server {manifest.server!r} were not kept.")
+                raise StoreError(f"The pins of server {server!r} were not kept.")
         judgement = await self._judged(manifest, raws)
         self._tell(judgement)
         return judgement
+
+    async def close(self) -> None:
+        """Return when all pins are kept. What could not be kept is pinned at the next use."""
+        for server in list(self._pinning):
+            try:
+                await self._settled(server)
+            except Exception as error:  # noqa: BLE001  (whatever a store raises)
+                _log.warning("the tools of server %r could not be pinned: %s", server, error)
 
     async def _judged(self, manifest: Manifest, raws: dict[str, str]) -> Judgement:
         other = sum(tool.name in raws and not pins.is_same(tool, raws[tool.name]) for tool in manifest.tools)
@@ -111,6 +132,7 @@ class PinBook:
 
     async def review(self, manifest: Manifest) -> Review:
         """Each tool beside its pin. Nothing is pinned by it. Raises StoreError."""
+        await self._settled(manifest.server)
         stored = await self._run(self._store.get, PINS, manifest.server)
         return _readable(partial(pins.review, manifest), stored, manifest.server)
 
@@ -140,11 +162,25 @@ class PinBook:
         self._looked_at = float("-inf")
         return tuple(sorted(gone | made.keys()))
 
-    async def _pin_first(self, manifest: Manifest) -> bool:
+    def _pin_first(self, manifest: Manifest) -> None:
+        """Begin to pin a list. If another process was first, its pins hold."""
         made = pins.stored(pins.pinned(manifest.tools, at=self._clock.now(), by=FIRST_USE))
-        return await self._run(self._store.swap, PINS, manifest.server, None, made)
+        pinning = self._run(self._store.swap, PINS, manifest.server, None, made)
+        self._pinning[manifest.server] = asyncio.get_running_loop().create_task(pinning)
+
+    async def _settled(self, server: str) -> None:
+        """Return when a list that is being pinned is. Raises what kept it from that."""
+        pinning = self._pinning.get(server)
+        if pinning is None:
+            return
+        try:
+            await asyncio.shield(pinning)
+        finally:
+            if pinning.done() and self._pinning.get(server) is pinning:
+                del self._pinning[server]
 
     async def _raws_of(self, server: str) -> dict[str, str] | None:
+        await self._settled(server)
         self._look()
         raws = self._raws.get(server)
         if raws is None:

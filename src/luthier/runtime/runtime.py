@@ -220,6 +220,7 @@ class Runtime:
         """Stop every server and end the audit segment. Always ends."""
         try:
             await self._manager.close_all()
+            await self.pins.close()
             await asyncio.to_thread(self._learned.save)
         finally:
             if self._watching is not None:
