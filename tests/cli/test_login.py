@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import stat
 import sys
 import urllib.request
@@ -13,7 +14,7 @@ import pytest
 from typer.testing import Result
 
 from luthier.clock import SystemClock
-from luthier.secrets import Secret
+from luthier.secrets import Secret, find_keys
 from luthier.spec.project import Auth
 from luthier.wire.auth import FileTokens
 from luthier.wire.auth.factory import account_of
@@ -70,7 +71,9 @@ async def test_a_login_is_kept_for_later_runs(authority: Authority, tmp_path: Pa
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     auth = Auth(type="oauth", interactive=True)
     account = account_of(auth, server="lute", url=authority.resource)
-    grant = await FileTokens(file, SystemClock()).load(account.key)
+    assert b"access-1" not in file.read_bytes()
+    keys = find_keys(os.environ, "tokens", project=tmp_path)
+    grant = await FileTokens(file, SystemClock(), keys).load(account.key)
     assert grant is not None
     assert grant.tokens is not None
     assert grant.tokens.access == Secret("access-1")

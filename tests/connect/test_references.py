@@ -36,7 +36,7 @@ def sources(tmp_path: Path) -> Sources:
     path = tmp_path / "token"
     path.write_text(f"{CANARY}-file\n")
     path.chmod(0o600)
-    return Sources({"TOKEN": f"{CANARY}-env"}, root=tmp_path, vault=vault)
+    return Sources({"TOKEN": f"{CANARY}-env"}, root=tmp_path, vault=lambda: vault)
 
 
 def test_a_secret_reaches_headers_auth_and_signature(sources: Sources) -> None:

@@ -105,6 +105,23 @@ def test_short_values_are_found_only_where_they_stand_alone(known: str, text: st
     assert knowing(known).redact(text) == shown
 
 
+CUT = {
+    "at the end": ("see Kn4ry+abcdefgh", f"see {BLOT}"),
+    "at the beginning": ("opqrstuvwxyz seen", f"{BLOT} seen"),
+    "before a mark": ("it said: Kn4ry+abc… (cut)", f"it said: {BLOT}… (cut)"),
+    "behind a mark": ("it said: …stuvwxyz, twice", f"it said: …{BLOT}, twice"),
+    "both": ("stuvwxyz and Kn4ry+ab", f"{BLOT} and {BLOT}"),
+    "in base64": (base64.b64encode(b"Kn4ry+abcdefghijkl").decode()[:16], BLOT),
+    "too little to know": ("see Kn4ry+a", "see Kn4ry+a"),
+    "not where it was cut": ("Kn4ry+abc, and more", "Kn4ry+abc, and more"),
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), CUT.values(), ids=CUT)
+def test_what_a_cut_left_of_a_secret_is_blotted_out(text: str, shown: str) -> None:
+    assert knowing("Kn4ry+abcdefghijklmnopqrstuvwxyz").redact(text) == shown
+
+
 def test_what_stands_behind_a_scheme_is_known_by_itself() -> None:
     redactor = knowing("Bearer hunter22", "my secret words")
     assert redactor.redact("hunter22 words") == f"{BLOT} words"

@@ -54,7 +54,7 @@ def test_it_is_the_environment_to_who_asks_only_for_names() -> None:
 
 def test_a_secret_of_the_vault_stands_for_its_name(vault: Vault) -> None:
     vault.set("git", Secret(CANARY))
-    sources = Sources({}, vault=vault)
+    sources = Sources({}, vault=lambda: vault)
     assert expand("Bearer ${secret:git}", sources, place=PLACE, secrets=True) == f"Bearer {CANARY}"
     error = told("${secret:mail}", sources)
     assert "there is no secret 'mail' in the store" in error.message
@@ -68,7 +68,7 @@ def test_what_is_wrong_with_the_vault_is_said(tmp_path: Path) -> None:
             raise StoreError("The store cannot be read: it is down.", hint="Start it.")
 
     down = Vault(Down(), lambda id: find_keys({}, id, project=tmp_path))
-    error = told("${secret:git}", Sources({}, vault=down))
+    error = told("${secret:git}", Sources({}, vault=lambda: down))
     assert "it is down" in error.message
     assert error.hint == "Start it."
 

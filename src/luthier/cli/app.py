@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from luthier.cli import agents, approvals, audit, call, check, doctor, init, run, servers, tools
+from luthier.cli import agents, approvals, audit, call, check, doctor, init, run, secrets, servers, tools
 from luthier.cli.options import Settings
 
 app = typer.Typer(
@@ -53,4 +53,5 @@ app.add_typer(servers.app, name="servers")
 app.add_typer(tools.app, name="tools")
 app.add_typer(agents.app, name="agents")
 app.add_typer(approvals.app, name="approvals")
+app.add_typer(secrets.app, name="secrets")
 app.add_typer(audit.app, name="audit")

@@ -58,7 +58,8 @@ async def _logged_in(project: Project, entry: ServerEntry, *, browser: bool) -> 
     from luthier.connect import ServerRegistry
     from luthier.connect.targets import auth_of, target_of
     from luthier.runtime.runtime import STATE_FOLDER
-    from luthier.runtime.sources import sources_of
+    from luthier.runtime.sources import sources_of, state_of
+    from luthier.secrets import find_keys
     from luthier.spec.urls import rules_of
     from luthier.text import one_line
     from luthier.wire.auth import FileTokens, Means, log_in
@@ -71,11 +72,13 @@ async def _logged_in(project: Project, entry: ServerEntry, *, browser: bool) -> 
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
 
-    environ = sources_of(project, os.environ, None)
+    environ = sources_of(project, os.environ, lambda: state_of(project, os.environ))
     registry = ServerRegistry.of(project)
     target, auth = target_of(entry, registry, environ), auth_of(entry, registry, environ)
     clock = SystemClock()
-    tokens = FileTokens(project.root / STATE_FOLDER / "tokens.json", clock)
+    tokens = FileTokens(
+        project.root / STATE_FOLDER / "tokens.json", clock, find_keys(environ, "tokens", project=project.root)
+    )
     client = HttpClient(environ)
     try:
         means = Means(

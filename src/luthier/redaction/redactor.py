@@ -2,8 +2,9 @@
 
 Known is every text that a `Secret` was made of in this process. It is found raw, URL-quoted, in base64 (at
 each of its three offsets, both alphabets), in hex, escaped as in JSON, and wrapped or split by blanks and
-line breaks. A value of four to seven characters is found only as it is and where it stands alone, since it
-could be a part of any word; a shorter one and the words of a switch are not looked for at all.
+line breaks; and in a text that was cut, by what is left of it. A value of four to seven characters is found
+only as it is and where it stands alone, since it could be a part of any word; a shorter one and the words of
+a switch are not looked for at all.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
+from luthier.redaction.edges import Edges
 from luthier.redaction.patterns import BLOT, blot_guesses
 from luthier.redaction.spellings import places, spellings, squeezed
 
@@ -41,7 +43,7 @@ class Redactor:
     def __init__(self) -> None:
         self._known: dict[str, None] = {}
         self._lock = threading.Lock()
-        self._made: tuple[_Pieces, re.Pattern[str] | None] | None = None
+        self._made: tuple[_Pieces, re.Pattern[str] | None, Edges] | None = None
 
     def add(self, text: str) -> None:
         """From now on this text is blotted out, and what in it stands behind a scheme: `Bearer …`."""
@@ -69,21 +71,23 @@ class Redactor:
 
     def blot_known(self, text: str) -> str:
         """The text with the known secrets replaced."""
-        pieces, short = self._made or self._make()
+        pieces, short, edges = self._made or self._make()
         if short is not None:
             text = short.sub(BLOT, text)
         if pieces:
             text = _blotted(text, pieces, escapes=False)
             if "\\" in text:
                 text = _blotted(text, pieces, escapes=True)
+            text = edges.blot(text)
         return text
 
-    def _make(self) -> tuple[_Pieces, re.Pattern[str] | None]:
+    def _make(self) -> tuple[_Pieces, re.Pattern[str] | None, Edges]:
         with self._lock:
             long = [text for text in self._known if len(squeezed(text, escapes=True)) >= SHORT]
             short = sorted(self._known.keys() - set(long), key=len, reverse=True)
             alone = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, short))})(?!\w)") if short else None
-            self._made = _pieces(long), alone
+            spelled = dict.fromkeys(one for text in long for one in spellings(text))
+            self._made = _pieces(spelled), alone, Edges(spelled)
             return self._made
 
 
@@ -109,10 +113,10 @@ def redact_value(value: Any) -> Any:
             return value
 
 
-def _pieces(texts: Iterable[str]) -> _Pieces:
+def _pieces(spelled: Iterable[str]) -> _Pieces:
     """Every spelling under each of the pieces by which it is found, with where in it the piece stands."""
     pieces: _Pieces = {}
-    for spelling in dict.fromkeys(one for text in texts for one in spellings(text)):
+    for spelling in spelled:
         for start in range(_STRIDE):
             pieces.setdefault(spelling[start : start + _GRAM], []).append((start, spelling))
     return pieces

@@ -43,6 +43,7 @@ from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.sources import sources_of, warn_of_written_credentials
 from luthier.runtime.toolset import ToolSet
+from luthier.secrets import find_keys
 from luthier.spec import Project, check_ensemble, find_project, load_project, read_project
 from luthier.store import SqlState, database_of, with_registered
 from luthier.taint import Labelled, merge
@@ -111,7 +112,7 @@ class Runtime:
         self._clock = clock or SystemClock()
         self._observers = Observers(observers)
         environ = os.environ if environ is None else environ
-        self._environ = sources_of(project, environ, None)
+        self._environ = sources_of(project, environ, lambda: self.state)
         warn_of_written_credentials(project)
         self._state = project.root / STATE_FOLDER
         self._ensembles = Library(project, ensembles)
@@ -359,7 +360,8 @@ class Runtime:
     def _tokens(self) -> TokenStore:
         from luthier.wire.auth.token_file import FileTokens
 
-        return FileTokens(self._state / "tokens.json", self._clock)
+        keys = find_keys(self._environ, "tokens", project=self.project.root)
+        return FileTokens(self._state / "tokens.json", self._clock, keys)
 
     async def _call(
         self,

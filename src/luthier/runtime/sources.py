@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from luthier.connect import MemoryState
 from luthier.redaction import logger
 from luthier.secrets import Sources, Vault, find_keys
 from luthier.spec.credentials import written_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from luthier.connect import StateStore
     from luthier.spec import Project
@@ -17,16 +18,31 @@ if TYPE_CHECKING:
 _log = logger("luthier.runtime")
 
 
+def state_of(project: Project, environ: Mapping[str, str]) -> StateStore:
+    """The state of a project for a command that needs nothing else of it."""
+    from luthier.store import SqlState, database_of
+
+    database = database_of(project, environ)
+    return MemoryState() if database is None else SqlState(database)
+
+
 def vault_of(project: Project, environ: Mapping[str, str], state: StateStore) -> Vault:
     """The stored secrets of a project."""
     return Vault(state, lambda store: find_keys(environ, store, project=project.root))
 
 
-def sources_of(project: Project, environ: Mapping[str, str], state: StateStore | None) -> Sources:
-    """The given environment over the names of the project's `env_file`, and the stores of secrets behind."""
+def sources_of(project: Project, environ: Mapping[str, str], state: Callable[[], StateStore]) -> Sources:
+    """The given environment over the names of the project's `env_file`, and the stores of secrets behind.
+
+    `state` is asked for when the first stored secret is.
+    """
     names = project.environ(environ)
-    vault = None if state is None else vault_of(project, names, state)
-    return Sources(names, root=project.root, vault=vault, strict=project.environment == "production")
+    return Sources(
+        names,
+        root=project.root,
+        vault=lambda: vault_of(project, names, state()),
+        strict=project.environment == "production",
+    )
 
 
 def warn_of_written_credentials(project: Project) -> None:

@@ -16,6 +16,8 @@ from luthier.secrets.files import read_small
 from luthier.secrets.secret import Secret
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from luthier.secrets.references import Reference
     from luthier.secrets.vault import Vault
 
@@ -30,7 +32,7 @@ class Sources(Mapping[str, str]):
         environ: Mapping[str, str],
         *,
         root: Path | None = None,
-        vault: Vault | None = None,
+        vault: Callable[[], Vault] | None = None,
         strict: bool = False,
     ) -> None:
         self._environ = dict(environ)
@@ -62,7 +64,7 @@ class Sources(Mapping[str, str]):
                 return self._of_file(reference.name)
 
     def _of_vault(self, name: str) -> Secret:
-        secret = self._vault.get(name) if self._vault is not None else None
+        secret = self._vault().get(name) if self._vault is not None else None
         if secret is None:
             hint = f"Set it: luthier secrets set {name}"
             raise SecretError(f"there is no secret {name!r} in the store", hint=hint)

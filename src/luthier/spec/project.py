@@ -49,6 +49,9 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
     idp_client_id: str | None = None
     interactive: bool = False
 
+    def __repr__(self) -> str:
+        return f"Auth({self.type!r})"
+
 
 class ToolFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which tools of a server exist for us (None: all), and the operator's own word on what they do.
@@ -127,6 +130,9 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
     trust: Label = UNTRUSTED  # of what it returns, before the source is added
     protocol: str | None = None  # a pinned revision
     origin: Origin = NOWHERE
+
+    def __repr__(self) -> str:
+        return f"ServerEntry({self.id!r}, {self.transport!r})"  # the rest may be secret
 
     def place(self, *keys: str | int) -> str:
         """`luthier.yaml:12:5 (mcpServers.git.env.TOKEN)` for `place("env", "TOKEN")`, as far as known."""

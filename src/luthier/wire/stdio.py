@@ -45,6 +45,9 @@ class StdioLaunch(msgspec.Struct, frozen=True, kw_only=True):
     max_message_bytes: int = 10 * 1024 * 1024
     arm: Callable[[], Armed] | None = None
 
+    def __repr__(self) -> str:
+        return f"StdioLaunch({self.server!r})"  # its variables hold secrets
+
 
 class StdioTransport:
     """A transport that is a process. `on_noise` is told what is odd about the process itself."""

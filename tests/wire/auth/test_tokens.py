@@ -13,6 +13,7 @@ import pytest
 
 from luthier.clock import FakeClock, settle
 from luthier.secrets import Secret
+from luthier.secrets.keys import FileKeys
 from luthier.wire.auth import FileTokens, Grant, MemoryTokens, Tokens, TokenStore
 from luthier.wire.auth.single import Single
 from luthier.wire.auth.tokens import Registration, key
@@ -36,8 +37,15 @@ GRANT = Grant(
 )
 
 
-@pytest.fixture(params=["memory", "file"])
+def sealed(folder: Path) -> FileTokens:
+    """Tokens in a file, encrypted with keys beside it."""
+    return FileTokens(folder / ".luthier" / "tokens.json", keys=FileKeys(folder / "keys"))
+
+
+@pytest.fixture(params=["memory", "file", "sealed"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> TokenStore:
+    if request.param == "sealed":
+        return sealed(tmp_path)
     return MemoryTokens() if request.param == "memory" else FileTokens(tmp_path / ".luthier" / "tokens.json")
 
 
@@ -218,3 +226,39 @@ async def test_work_that_nobody_waits_for_any_more_ends_all_the_same() -> None:
         await ended.wait()
     await settle()
     assert waiting.cancelled()
+
+
+async def test_what_is_sealed_is_not_in_the_file_and_opens_with_its_key_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await sealed(tmp_path).save("k", GRANT)
+    await sealed(tmp_path).save("other", GRANT)
+    path = tmp_path / ".luthier" / "tokens.json"
+    assert b"canary" not in path.read_bytes()
+    assert await sealed(tmp_path).load("k") == GRANT
+    file = json.loads(path.read_bytes())
+    file["grants"]["k"] = file["grants"]["other"]
+    path.write_text(json.dumps(file))
+    with caplog.at_level(logging.WARNING, "luthier.wire.auth"):
+        assert await sealed(tmp_path).load("k") is None
+    assert "moved here from another row" in caplog.text
+    assert await sealed(tmp_path).load("other") == GRANT
+    (tmp_path / "keys").unlink()
+    assert await sealed(tmp_path).load("other") is None
+
+
+async def test_what_was_kept_before_there_were_keys_is_read_and_sealed_when_it_is_saved(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / ".luthier" / "tokens.json"
+    await FileTokens(path).save("k", GRANT)
+    assert await sealed(tmp_path).load("k") == GRANT
+    await sealed(tmp_path).save("k", GRANT)
+    assert b"canary" not in path.read_bytes()
+
+
+async def test_a_grant_that_cannot_be_sealed_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("no key")
+    with pytest.raises(OSError, match=r"others|no key"):
+        await sealed(tmp_path).save("k", GRANT)
+    assert not (tmp_path / ".luthier" / "tokens.json").exists()

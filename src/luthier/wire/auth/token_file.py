@@ -1,4 +1,7 @@
-"""Tokens in a file that only its owner can read and that several processes share: `.luthier/tokens.json`."""
+"""Tokens in a file that only its owner can read and that several processes share: `.luthier/tokens.json`.
+
+With keys they are encrypted; what was written without is read still. What does not open needs a new login.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.clock import Clock, Deadline, SystemClock, sleep
+from luthier.errors import SecretError
 from luthier.redaction import logger
 from luthier.secrets import Secret
+from luthier.secrets.cipher import Sealed
 from luthier.wire.auth.pool import Pool
 from luthier.wire.auth.tokens import Grant
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+    from luthier.secrets.keys import Keys
 
 _log = logger("luthier.wire.auth")
 
@@ -34,28 +41,47 @@ class _File(msgspec.Struct):
 class FileTokens:
     """Every look reads the file anew; every change replaces it in one move, under a lock."""
 
-    def __init__(self, path: Path | str, clock: Clock | None = None) -> None:
+    def __init__(self, path: Path | str, clock: Clock | None = None, keys: Keys | None = None) -> None:
         self.pool = Pool()
         self._path = Path(path)
         self._clock = clock or SystemClock()
+        self._keys = keys
 
     async def load(self, key: str) -> Grant | None:
         raw = self._read().grants.get(key)
         if raw is None:
             return None
         try:
-            return msgspec.json.decode(raw, type=Grant, dec_hook=_hidden)
-        except msgspec.DecodeError as error:
+            return msgspec.json.decode(self._opened(key, raw), type=Grant, dec_hook=_hidden)
+        except (msgspec.DecodeError, SecretError) as error:
             _log.warning("%s: an entry cannot be read and is left out (%s)", self._path, error)
             return None
 
     async def save(self, key: str, grant: Grant) -> None:
-        encoded = msgspec.Raw(msgspec.json.encode(grant, enc_hook=_revealed))
+        encoded = msgspec.Raw(self._sealed(key, msgspec.json.encode(grant, enc_hook=_revealed)))
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self._lock("")):
             file = self._read(aside=True)
             file.grants[key] = encoded
             self._replace(file)
+
+    def _sealed(self, key: str, text: bytes) -> bytes:
+        if self._keys is None:
+            return text
+        try:
+            with self._keys.writing() as ring:
+                return msgspec.json.encode(ring.seal(text.decode(), "tokens", key, "grant"))
+        except SecretError as error:
+            raise OSError(str(error)) from None  # what a store raises that cannot keep a grant
+
+    def _opened(self, key: str, raw: msgspec.Raw) -> bytes:
+        if self._keys is None:
+            return bytes(raw)
+        try:
+            sealed = msgspec.json.decode(raw, type=Sealed)
+        except msgspec.ValidationError:
+            return bytes(raw)  # it was written before there were keys
+        return self._keys.ring().open(sealed, "tokens", key, "grant").encode()
 
     @asynccontextmanager
     async def hold(self, key: str) -> AsyncIterator[None]:

@@ -1,0 +1,305 @@
+"""Secrets of every kind, drills in which everything goes wrong, and a search of all that was written.
+
+Servers repeat what they were sent, beside words that are no secret: those must be found in a sink, or the
+search of it proves nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import os
+import ssl
+import subprocess
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import keyring
+import pytest
+
+from luthier import Runtime
+from luthier.errors import LuthierError
+from luthier.secrets import Secret, Vault, find_keys
+from luthier.spec import load_project
+from luthier.store import Database, SqlState
+from luthier.wire.auth import FileTokens
+from luthier.wire.auth.tokens import Grant, Registration, Tokens
+from tests.faults.http.certificates import Authority
+from tests.secrets.sweep import CONTROL, Sweep, canaries, encodings
+from tests.secrets.test_keyring import Ring
+from tests.wire.http.support import Answering, Asked, Site, answer, error, modern, on_call, text
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from luthier.events import Event
+
+PROJECT = """
+environment: development
+env_file: .env
+audit: {record: [arguments, results], key: "${env.AUDIT_KEY}"}
+mcpServers:
+  far:
+    url: SITE
+    max_retries: 0
+    secret: "SIGNATURE"
+    auth: {type: bearer, token: "LITERAL_TOKEN"}
+    tool_timeout_ms: 300
+    headers:
+      X-Env: "${env.CANARY}"
+      X-Env-File: "key ${CANARY_OF_FILE}"
+      X-Vault: "${secret:git}"
+      X-Client: "${env.CLIENT}"
+  ringing: {url: SITE, max_retries: 0, headers: {X-Api-Key: "${keyring:git/me}"}}
+  near:
+    command: python
+    args: [near.py]
+    max_retries: 0
+    env: {API_KEY: "${file:token}", OTHER_TOKEN: "LITERAL_ENV"}
+    inherit_env: [INHERITED_TOKEN]
+  other: {command: python, args: [other.py], max_retries: 0}
+  tls: {url: "TLS", max_retries: 0, headers: {X-Api-Key: "${env.CANARY}"}}
+  down: {url: "http://127.0.0.1:9/", max_retries: 0, headers: {X-Api-Key: "${secret:git}"}}
+  unset: {url: SITE, headers: {X-Api-Key: "${secret:nothing}"}}
+"""
+
+ENSEMBLE = """
+name: drill
+agents:
+  - {name: told, operation: tools, config: {mcp: far, tool: echo}, inputs: {do: result}}
+  - {name: failed, operation: tools, config: {mcp: far, tool: echo}, inputs: {do: "500"}}
+  - {name: seen, operation: transform, config: {value: "${failed.error}"}}
+"""
+
+NEAR = """
+import os, sys
+for name, value in os.environ.items():
+    print(name, "=", value, value.encode().hex(), file=sys.stderr)
+print("CONTROL", file=sys.stderr, flush=True)
+sys.exit(3)
+"""
+
+OTHER = """
+import json, os, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    result = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                       "serverInfo": {"name": "other", "version": "1"}},
+        "tools/list": {"tools": [{"name": "env", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": json.dumps(dict(os.environ)) + "CONTROL"}]},
+    }.get(request["method"])
+    reply = {"jsonrpc": "2.0", "id": request["id"]}
+    reply |= {"result": result} if result else {"error": {"code": -32601, "message": "no"}}
+    print(json.dumps(reply), flush=True)
+"""
+
+
+async def _echo(asked: Asked, out: Answering) -> None:
+    """Whatever it was sent, in several spellings, in all the ways in which a call can end."""
+    sent = "\n".join(
+        f"{name}: {value} {base64.b64encode(f'x{value}'.encode()).decode()} {value.encode().hex()}"
+        for name, value in asked.headers.items()
+    )
+    said = f"{CONTROL} {sent}"
+    match str(asked.json["params"]["arguments"].get("do")):
+        case "hang":
+            await out.gone()
+        case "401" | "500" as status:
+            out.give(
+                int(status), said.encode(), kind="text/plain", www_authenticate=f'Bearer realm="{CONTROL}"'
+            )
+        case "fault":
+            out.give(200, error(asked.json["id"], -32000, said, {"sent": sent}))
+        case "garbage":
+            out.give(200, said.encode())
+        case _:
+            out.give(200, answer(asked.json["id"], text(said)))
+
+
+class Drill:
+    """A project with secrets of every kind, and the sweep of all that its use writes."""
+
+    def __init__(self, root: Path, site: Site, tls: Site) -> None:
+        self.root, self.sweep, self.known = root, Sweep(), canaries()
+        self.homes = [root / name for name in ("luthier.yaml", ".env", "token")]
+        key = base64.b64encode(self.known["vault key"].ljust(32)[:32].encode()).decode()
+        self.known["vault key"] = key
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root / "home"),
+            "CANARY": self.known["env"],
+            "CLIENT": self.known["client secret"],
+            "INHERITED_TOKEN": self.known["inherited"],
+            "AUDIT_KEY": self.known["audit key"],
+            "LUTHIER_SECRET_KEY": key,
+        }
+        written = PROJECT.replace("SITE", site.url).replace("TLS", tls.url)
+        for word, kind in (
+            ("SIGNATURE", "signature"),
+            ("LITERAL_TOKEN", "literal token"),
+            ("LITERAL_ENV", "literal env"),
+        ):
+            written = written.replace(word, self.known[kind])
+        for name, content in {
+            "luthier.yaml": written,
+            ".env": f"CANARY_OF_FILE={self.known['env file']}\n",
+            "token": f"{self.known['file']}\n",
+            "near.py": NEAR.replace("CONTROL", CONTROL),
+            "other.py": OTHER.replace("CONTROL", CONTROL),
+            "ensembles/drill.yaml": ENSEMBLE,
+        }.items():
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text(content)
+        (root / "token").chmod(0o600)
+        self.database = Database("sqlite:///.luthier/luthier.db", root)
+        self.state = SqlState(self.database)
+        self.vault = Vault(self.state, lambda id: find_keys(self.environ, id, project=root))
+        self.vault.set("git", Secret(self.known["vault"]))
+
+    def notify(self, event: Event) -> None:
+        self.sweep.take("events", repr(event))
+
+    async def through(self, way: str, work: Awaitable[Any]) -> None:
+        """Do something that fails, and take all that its error says and holds."""
+        try:
+            async with asyncio.timeout(20):
+                await work
+        except LuthierError as caught:
+            said = "".join(traceback.format_exception(caught))
+            self.sweep.take(
+                "errors", way, str(caught), repr(caught), vars(caught), caught.facts(), caught.hint
+            )
+            self.sweep.take("tracebacks", said)
+
+    async def in_python(self) -> None:
+        """Everything that goes wrong, through the face for Python."""
+
+        def broken(secret: str) -> str:
+            """Fails with a secret in its hands."""
+            raise ValueError(f"{CONTROL} cannot use {secret}")
+
+        rt = Runtime.open(
+            load_project(self.root / "luthier.yaml"),
+            environ=self.environ, state=self.state, observers=[self], tools=[broken],
+        )  # fmt: skip
+        headers = {"X-Caller-Token": self.known["call header"]}
+        try:
+            for do in ("result", "401", "500", "fault", "garbage", "hang"):
+                call = rt.call("mcp://far/echo", do=do, call_headers=headers)
+                await self.through(do, call)
+            await self.through("keyring", rt.call("mcp://ringing/echo", do="500"))
+            await self.through("keyring", rt.call("mcp://ringing/echo", do="result"))
+            for server in ("near", "tls", "down", "unset"):
+                await self.through(server, rt.connect(server))
+                self.sweep.take("reports", repr(report := await rt.test_server(server)), report.to_json())
+            told = await rt.call("mcp://other/env")
+            self.sweep.take("environment of another server", told.content)
+            await self.through("locals", rt.call("custom://broken", secret=self.known["env"]))
+            run = await rt.run("drill")
+            self.sweep.take("failures of runs", run.steps["failed"], run.to_json()["error"])
+            things = (rt, rt.project, rt.tools, rt.state, rt.approvals, self.vault, run)
+            self.sweep.take("repr", CONTROL, *map(repr, things))
+        finally:
+            await rt.close()
+
+    async def tokens(self) -> None:
+        """A login, as it is kept."""
+        store = FileTokens(
+            self.root / ".luthier" / "tokens.json", keys=find_keys(self.environ, "tokens", project=self.root)
+        )
+        grant = Grant(
+            issuer=f"https://{CONTROL}.example",
+            token_endpoint="https://auth.example/token",
+            registration=Registration(client_id="me", client_secret=Secret(self.known["client secret"])),
+            tokens=Tokens(
+                access=Secret(self.known["access token"]), refresh=Secret(self.known["refresh token"])
+            ),
+        )
+        await store.save("k", grant)
+        self.sweep.take("repr", repr(grant))
+        assert await store.load("k") == grant
+
+    def by_command(self, *words: str) -> None:
+        """A command as a process of its own; what it prints, but results of tools on stdout."""
+        done = subprocess.run(
+            [sys.executable, "-m", "luthier", *words],
+            cwd=self.root, env=self.environ, capture_output=True, timeout=40, check=False,
+        )  # fmt: skip
+        self.sweep.take("stderr", " ".join(words), done.stderr)
+        if "run" not in words:
+            self.sweep.take("stdout", " ".join(words), done.stdout)
+
+    async def by_commands(self) -> None:
+        commands = (
+            "servers list --json", "servers list", "servers show far --json", "servers show near",
+            "servers test --json", "-vv servers test near", "check", "-vv tools list", "secrets list --json",
+            "-vv call mcp://far/echo -a do=500", "call mcp://far/echo -a do=fault --json",
+            "-vv call mcp://near/x", "-vv call mcp://unset/echo", "run drill", "-vv run drill --json",
+            "audit tail --json", "audit export", "audit verify",
+        )  # fmt: skip
+        for line in commands:
+            words = line.split()
+            await asyncio.to_thread(self.by_command, *words)
+
+
+@pytest.fixture
+async def drill(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Drill:
+    """All drills done and everything taken."""
+    (root := tmp_path / "project").mkdir()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*Authority(tmp_path).issue("127.0.0.1"))  # which nobody here believes
+    before, ring = keyring.get_keyring(), Ring()
+    keyring.set_keyring(ring)
+    # The plainest of handlers, at the root, for everything: ours must be clean before they get there.
+    caplog.set_level(logging.DEBUG)
+    try:
+        async with Site(on_call(_echo, modern)) as site, Site(modern, tls=tls) as other:
+            drill = Drill(root, site, other)
+            ring.set_password("git", "me", drill.known["keyring"])
+            await drill.in_python()
+            await drill.tokens()
+            await drill.by_commands()
+            drill.sweep.take("logs", caplog.text)
+            drill.sweep.take_files(root, but=drill.homes)
+            return drill
+    finally:
+        keyring.set_keyring(before)
+
+
+SINKS = {
+    "audit", "database .db", "environment of another server", "errors", "events", "failures of runs", "logs",
+    "reports", "repr", "runs", "stderr", "stdout", "tracebacks",
+}  # fmt: skip
+
+
+@pytest.mark.timeout(240)  # eighteen commands, each a process
+async def test_no_secret_is_found_anywhere(drill: Drill, figure: Callable[[str], None]) -> None:
+    sweep = drill.sweep
+    hits = sweep.hits(drill.known)
+    figure(
+        f"G8: {len(drill.known)} secrets, {len(sweep.seen)} sinks, {sweep.size // 1024} KiB written,"
+        f" {len(encodings(CONTROL))} spellings: {len(hits)} found"
+    )
+    assert hits == []
+    alive = {sink for sink, _, _ in sweep.hits({"control": CONTROL})}
+    told_nothing_by_servers = {"database .db"}
+    assert alive >= SINKS - told_nothing_by_servers
+    assert sweep.seen.keys() >= SINKS | {"tokens.json"}
+    planted = 0
+    for sink in sorted(sweep.seen):
+        for kind, name in (("vault", one) for one in encodings("")):
+            leaky = Sweep()
+            data = sweep.seen[sink]
+            leaked = encodings(drill.known[kind])[name].encode()
+            leaky.seen[sink] = (
+                data[: len(data) // 2] + leaked[:9] + b"\n" + leaked[9:] + data[len(data) // 2 :]
+            )
+            assert (sink, kind, name) in leaky.hits(drill.known)
+            planted += 1
+    figure(f"G8: {planted} of {planted} leaks found that were planted, {len(alive)} sinks shown to be alive")
