@@ -279,3 +279,10 @@ def test_a_folder_must_be_listed_as_a_folder(tmp_path: Path) -> None:
 def test_a_list_that_cannot_be_read_is_said_to_be_so(old: str, new: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_rooms(LIST.replace(old, new))
+
+
+def test_every_logger_is_one_that_redacts() -> None:
+    """`luthier.redaction.logger` makes them."""
+    plain = re.compile(r"""getLogger\(["']luthier""")
+    found = [str(path) for path in (ROOT / "src").rglob("*.py") if plain.search(path.read_text("utf-8"))]
+    assert found == []

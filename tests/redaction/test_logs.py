@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 import logging
-import re
 import subprocess
 import sys
 from contextlib import redirect_stderr
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +14,6 @@ from luthier.redaction import RedactingFormatter, logger, print_exception
 from luthier.secrets import Secret
 
 CANARY = "canary-in-a-line"
-SOURCE = Path(__file__).parents[2] / "src"
 
 
 class Lines(logging.Handler):
@@ -82,9 +79,3 @@ def test_the_command_prints_a_fault_of_its_own_redacted() -> None:
     )
     assert done.returncode == 1
     assert "RuntimeError: [redacted]" in done.stderr
-
-
-def test_every_logger_of_ours_is_made_by_logger() -> None:
-    plain = re.compile(r"""getLogger\(["']luthier""")
-    found = [str(path) for path in SOURCE.rglob("*.py") if plain.search(path.read_text())]
-    assert found == []

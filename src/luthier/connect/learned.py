@@ -6,19 +6,19 @@ reported, and costs that probe.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from luthier.errors import StoreError
+from luthier.redaction import logger
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from luthier.connect.state import StateStore
 
-_log = logging.getLogger("luthier.connect")
+_log = logger("luthier.connect")
 
 ERAS = "eras"
 """The kind of state that lessons are."""

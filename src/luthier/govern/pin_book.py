@@ -8,7 +8,6 @@ denies. What was judged is looked at again when the store has changed, which is 
 from __future__ import annotations
 
 import asyncio
-import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +19,7 @@ from luthier.events import Observers, ToolsChanged
 from luthier.govern import pins
 from luthier.govern.pins import Judgement, Pin, Review
 from luthier.govern.storing import asked
+from luthier.redaction import logger
 from luthier.text import near
 from luthier.tools import Manifest, Tool
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_log = logging.getLogger("luthier.govern")
+_log = logger("luthier.govern")
 
 PINS = "pins"
 SHOWN = "shown"
