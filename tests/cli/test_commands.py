@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -452,3 +453,20 @@ def test_a_server_that_is_turned_off_is_not_called_and_says_so(cli: Cli, project
     assert cli("run", "hello").exit_code == 3
     cli("agents", "enable", "ensemble:hello")
     assert cli("run", "hello").exit_code == 0
+
+
+def test_a_log_in_the_store_is_shown_and_verified_as_one_in_files(cli: Cli, project: Path) -> None:
+    text = (project / "luthier.yaml").read_text()
+    (project / "luthier.yaml").write_text(f"{text}\naudit: {{sink: store}}\n")
+    assert cli("run", "hello").exit_code == 0
+    assert not (project / ".luthier" / "audit").exists()
+    kinds = [record["kind"] for record in json.loads(cli("audit", "tail", "--json").stdout)["records"]]
+    assert kinds[:4] == ["segment", "verdict", "intent", "outcome"]
+    done = cli("audit", "verify")
+    assert (done.exit_code, done.stderr) == (0, "")
+    with sqlite3.connect(project / ".luthier" / "luthier.db") as database:
+        database.execute("DELETE FROM audit WHERE number = 2")
+    database.close()
+    done = cli("audit", "verify")
+    assert done.exit_code == 1
+    assert "lines were taken out or put in" in done.stderr

@@ -89,9 +89,9 @@ def export(
 def _places(project: Project) -> AuditPlaces:
     import os
 
-    from luthier.govern import AuditPlaces
+    from luthier.runtime.auditing import audit_places
 
-    return AuditPlaces(project, project.environ(os.environ))
+    return audit_places(project, project.environ(os.environ))
 
 
 def _unkeyed(places: AuditPlaces) -> Trail:

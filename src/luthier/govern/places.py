@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from luthier.govern.keys import AuditKey
+    from luthier.govern.reading import Segments
     from luthier.spec import Project
 
 STATE_FOLDER = ".luthier"
@@ -27,14 +28,17 @@ STATE_FOLDER = ".luthier"
 class AuditPlaces:
     """Of one project, with that environment."""
 
-    def __init__(self, project: Project, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, project: Project, environ: Mapping[str, str], *, segments: Segments | None = None
+    ) -> None:
+        """`segments`: those of a log that is not kept in files."""
         settings = project.audit
         own = _own_folder(environ) or project.root / STATE_FOLDER
         self._text = settings.key
         self._place = project.origin.place("audit", "key")
         self._environ = environ
         self.log = project.root / STATE_FOLDER / "audit"
-        self.segments = FileSegments(self.log)
+        self.segments = segments or FileSegments(self.log)
         self.key_file = _path(settings.key_file, project.root) or own / "audit.key"
         self.checkpoints = CheckpointFile(
             _path(settings.checkpoints, project.root) or own / "checkpoints" / f"{_name_of(self.log)}.jsonl"

@@ -29,9 +29,7 @@ from luthier.govern import (
     Approval,
     Approvals,
     AuditLog,
-    AuditPlaces,
     Budgets,
-    FileAudit,
     Gateway,
     KillSwitch,
     PinBook,
@@ -40,6 +38,7 @@ from luthier.govern import (
 )
 from luthier.govern.server_approval import approve_server
 from luthier.memory import Memory, save_to_memory_tool
+from luthier.runtime.auditing import audit_log
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.sources import sources_of, warn_of_written_credentials
 from luthier.runtime.toolset import ToolSet
@@ -120,8 +119,8 @@ class Runtime:
             f"{prefix}-{number}" for prefix in [secrets.token_hex(4)] for number in itertools.count(1)
         )
         registry = ServerRegistry.of(project)
-        self._audit = audit or _audit_log(project, self._environ, self._clock)
         self._database = None if state else database_of(project, environ)
+        self._audit = audit or audit_log(project, self._environ, self._clock, self._database)
         self.state = state or (SqlState(self._database) if self._database else MemoryState())
         if self._database is not None:
             take_over(self._state / "state.json", self.state)
@@ -382,17 +381,6 @@ class Runtime:
             rule, place = outcome.rule, outcome.place
             raise Refused(outcome.kind, outcome.reason, rule=rule, place=place, hint=outcome.hint)
         return outcome
-
-
-def _audit_log(project: Project, environ: Mapping[str, str], clock: Clock) -> AuditLog:
-    places = AuditPlaces(project, environ)
-    return FileAudit(
-        places.log,
-        key=places.key,
-        checkpoints=places.checkpoints,
-        clock=clock,
-        fsync=project.audit.fsync,
-    )
 
 
 def _project(source: Source, *, root: Path | None) -> Project:
