@@ -207,13 +207,9 @@ async def test_a_list_is_kept_for_those_only_whose_connection_it_was_read_over()
     ada, bob = (CallContext(principals=("operator", name)) for name in ("ada", "bob"))
     await house.settled(house.manager.manifest("lute", context=ada))
     lute.tools["later"] = "for bob"
-    named = {
-        context.principal: (await house.settled(house.manager.manifest("lute", context=context))).find(
-            "later"
-        )
-        for context in (ada, bob, ada)
-    }
-    assert (named["ada"], named["bob"] is not None) == (None, True)
+    for context, there in ((ada, False), (bob, True), (ada, False)):
+        listed = await house.settled(house.manager.manifest("lute", context=context))
+        assert (listed.find("later") is not None) == there
     assert house.manager.known(ToolUri.mcp("lute", "later"), ada) is None
     assert house.manager.known(ToolUri.mcp("lute", "later"), bob) is not None
 

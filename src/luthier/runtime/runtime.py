@@ -130,7 +130,25 @@ class Runtime:
         self._switch = KillSwitch(self.state, self._clock)
         self._watching: asyncio.Task[None] | None = None
         self._budgets = Budgets(project.budgets, self._clock)
-        self._manager = ConnectionManager(
+        self._manager = self._connecting(registry, transports, handlers, show)
+        self.pins = PinBook(
+            self.state,
+            clock=self._clock,
+            observers=self._observers,
+            production=project.environment == "production",
+        )
+        local = LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)])
+        self._gateway = self._governing(registry, local, policies, approve)
+        self.tools = ToolSet(self._gateway, self._call, CallContext())
+
+    def _connecting(
+        self,
+        registry: ServerRegistry,
+        transports: Mapping[str, Callable[[], Transport]] | None,
+        handlers: Handlers | None,
+        show: Callable[[str], Awaitable[None]] | None,
+    ) -> ConnectionManager:
+        return ConnectionManager(
             registry,
             clock=self._clock,
             observers=self._observers,
@@ -141,27 +159,29 @@ class Runtime:
             handlers=handlers,
             show=show,
         )
-        self.pins = PinBook(
-            self.state,
-            clock=self._clock,
-            observers=self._observers,
-            production=project.environment == "production",
-        )
-        self._gateway = Gateway(
+
+    def _governing(
+        self,
+        registry: ServerRegistry,
+        local: LocalTools,
+        policies: Iterable[Callable[[PolicyCall], object]],
+        approve: Callable[[Request], Any] | None,
+    ) -> Gateway:
+        return Gateway(
             registry=registry,
             pins=self.pins,
             manager=self._manager,
-            local=LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)]),
+            local=local,
             audit=self._audit,
-            record=project.audit.record,
-            policy=Policy(project.policies, registry, checks=policies, clock=self._clock),
+            record=self.project.audit.record,
+            policy=Policy(self.project.policies, registry, checks=policies, clock=self._clock),
             switch=self._switch,
             guards=[
                 Approval(
                     self.approvals,
                     self._audit,
                     self._clock,
-                    timeout=project.approval_timeout,
+                    timeout=self.project.approval_timeout,
                     callback=approve,
                 ).guard,
                 self._budgets.guard,
@@ -169,7 +189,6 @@ class Runtime:
             observers=self._observers,
             clock=self._clock,
         )
-        self.tools = ToolSet(self._gateway, self._call, CallContext())
 
     @classmethod
     def open(
