@@ -40,17 +40,16 @@ from luthier.govern.server_approval import approve_server
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.auditing import audit_log
 from luthier.runtime.library import EnsembleSource, Library
+from luthier.runtime.parts import custom_tool, labelled, project_of, with_servers
 from luthier.runtime.sources import sources_of, warn_of_written_credentials
 from luthier.runtime.toolset import ToolSet
 from luthier.secrets import find_keys
-from luthier.spec import Project, check_ensemble, find_project, load_project, read_project
+from luthier.spec import Project, check_ensemble, read_project
 from luthier.store import SqlState, database_of, with_registered
-from luthier.taint import Labelled, merge
+from luthier.taint import Labelled
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
 from luthier.tools.closed import id_of, read_closed
-from luthier.tools.custom import CustomTool
-from luthier.tools.custom import tool as make_tool
 from luthier.tools.headers import wrapped
 from luthier.uri import ToolUri
 from luthier.workflows import FileRecords, Run, Services, run_ensemble
@@ -61,8 +60,10 @@ if TYPE_CHECKING:
 
     from luthier.connect import Servers, ServerStore, StateStore
     from luthier.govern import PolicyCall, Request, Review
+    from luthier.runtime.parts import Source
     from luthier.secrets import Secret
     from luthier.spec import Ensemble, ServerEntry
+    from luthier.tools.custom import CustomTool
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
 
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
 
         def load(self) -> Servers: ...
 
-    Source = str | Path | Mapping[str, Any] | Project | None
 
 STATE_FOLDER = ".luthier"
 
@@ -137,7 +137,7 @@ class Runtime:
             observers=self._observers,
             production=project.environment == "production",
         )
-        local = LocalTools(custom=map(_custom, tools), builtin=[save_to_memory_tool(self.memory)])
+        local = LocalTools(custom=map(custom_tool, tools), builtin=[save_to_memory_tool(self.memory)])
         self._gateway = self._governing(registry, local, policies, approve)
         self.tools = ToolSet(self._gateway, self._call, CallContext())
 
@@ -206,16 +206,16 @@ class Runtime:
         of a registry, to the project's and wins over them. The rest as for the class. Raises SpecError with
         every fault, StoreError for a database that cannot be read.
         """
-        project = _project(source, root=Path(root) if root is not None else None)
+        project = project_of(source, root=Path(root) if root is not None else None)
         environ = parts.get("environ")
         project = with_registered(project, os.environ if environ is None else environ)
         if isinstance(servers, Mapping):
             added = read_project({"mcpServers": dict(servers)}, root=project.root)
-            project = _with_servers(project, added.servers)
+            project = with_servers(project, added.servers)
         elif servers is not None:
             found = servers.load()
             project = msgspec.structs.replace(project, broken={**project.broken, **found.broken})
-            project = _with_servers(project, found.entries)
+            project = with_servers(project, found.entries)
         return cls(project, **parts)
 
     async def __aenter__(self) -> Self:
@@ -276,7 +276,7 @@ class Runtime:
         deadline = None if run_timeout is None else self._clock.monotonic() + run_timeout
         root = next(self._ids)
         try:
-            return await self._run(found, _labelled({**(inputs or {}), **more}), root, deadline)
+            return await self._run(found, labelled({**(inputs or {}), **more}), root, deadline)
         finally:
             self._budgets.forget(root)
 
@@ -345,7 +345,7 @@ class Runtime:
 
     async def register(self, entry: ServerEntry, /) -> None:
         """Add a server, or put it in the place of the one of its id, whose connections are closed first."""
-        self.project = _with_servers(self.project, {entry.id: entry})
+        self.project = with_servers(self.project, {entry.id: entry})
         registry = self._manager.registry.with_entry(entry)
         await self._manager.use(registry)
         self._gateway.use(registry)
@@ -391,7 +391,7 @@ class Runtime:
         call = ToolCall(
             id=next(self._ids),
             uri=uri,
-            arguments=_labelled(arguments),
+            arguments=labelled(arguments),
             timeout=timeout,
             headers=wrapped(headers) if headers else None,
         )
@@ -400,34 +400,3 @@ class Runtime:
             rule, place = outcome.rule, outcome.place
             raise Refused(outcome.kind, outcome.reason, rule=rule, place=place, hint=outcome.hint)
         return outcome
-
-
-def _project(source: Source, *, root: Path | None) -> Project:
-    match source:
-        case Project():
-            return source
-        case None:
-            path = find_project(root or Path.cwd())
-            return load_project(path) if path is not None else read_project({}, root=root or Path.cwd())
-        case str() | Path():
-            path = Path(source)
-            return load_project(path / "luthier.yaml" if path.is_dir() else path)
-        case _:
-            return read_project(source, root=root)
-
-
-def _with_servers(project: Project, added: Mapping[str, ServerEntry]) -> Project:
-    return msgspec.structs.replace(project, servers={**project.servers, **added})
-
-
-def _custom(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTool[..., Any]:
-    return function if isinstance(function, CustomTool) else make_tool(function)
-
-
-def _labelled(values: Mapping[str, Any]) -> Labelled[Any]:
-    """Values that users gave, as one: labelled ones keep their labels, the others are the operator's own."""
-    if not any(isinstance(value, Labelled) for value in values.values()):
-        return Labelled(dict(values))
-    return merge(
-        {key: value if isinstance(value, Labelled) else Labelled(value) for key, value in values.items()}
-    )

@@ -1,0 +1,52 @@
+"""What a runtime is made of: its project, from whatever describes one, and what users give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.spec import Project, find_project, load_project, read_project
+from luthier.taint import Labelled, merge
+from luthier.tools.custom import CustomTool
+from luthier.tools.custom import tool as make_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from luthier.spec import ServerEntry
+
+Source = str | Path | Mapping[str, Any] | Project | None
+
+
+def project_of(source: Source, *, root: Path | None) -> Project:
+    match source:
+        case Project():
+            return source
+        case None:
+            path = find_project(root or Path.cwd())
+            return load_project(path) if path is not None else read_project({}, root=root or Path.cwd())
+        case str() | Path():
+            path = Path(source)
+            return load_project(path / "luthier.yaml" if path.is_dir() else path)
+        case _:
+            return read_project(source, root=root)
+
+
+def with_servers(project: Project, added: Mapping[str, ServerEntry]) -> Project:
+    return msgspec.structs.replace(project, servers={**project.servers, **added})
+
+
+def custom_tool(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTool[..., Any]:
+    return function if isinstance(function, CustomTool) else make_tool(function)
+
+
+def labelled(values: Mapping[str, Any]) -> Labelled[Any]:
+    """Values that users gave, as one: labelled ones keep their labels, the others are the operator's own."""
+    if not any(isinstance(value, Labelled) for value in values.values()):
+        return Labelled(dict(values))
+    return merge(
+        {key: value if isinstance(value, Labelled) else Labelled(value) for key, value in values.items()}
+    )
