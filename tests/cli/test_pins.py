@@ -84,11 +84,23 @@ def test_a_change_is_shown_by_its_path_old_and_new_and_escaped() -> None:
     ]
 
 
-def test_of_a_long_text_the_part_that_changed_is_shown() -> None:
-    said = shown("a" * 5000 + "good" + "b" * 5000, "a" * 5000 + "evil" + "b" * 5000)
-    assert "good" in said[3]
-    assert "evil" in said[4]
-    assert all(len(line) < 500 for line in said)
+def test_of_a_long_text_all_that_changed_is_shown_and_little_else() -> None:
+    said = shown(
+        "a" * 5000 + "good" + "b" * 5000, "a" * 5000 + "one evil" + "c" * 700 + "other evil" + "b" * 5000
+    )
+    assert said[3] == f'        - "…{"a" * 60}good{"b" * 60}…"'
+    assert said[4] == f'        + "…{"a" * 60}one evil{"c" * 700}other evil{"b" * 60}…"'
+    said = shown("a" * 500, "a" * 1000)
+    assert said[3] == f'        - "…{"a" * 60}"'
+    assert said[4] == f'        + "…{"a" * 560}"'
+
+
+def test_of_a_new_tool_everything_is_shown() -> None:
+    new = tool("x" * 3000 + "evil", digest="b")
+    new.raw["inputSchema"] = {"properties": {f"p{n}": {"description": f"text {n}"} for n in range(300)}}
+    said = "\n".join(lines(pins.review(Manifest(server="lute", tools=(new,)), None)))
+    assert "evil" in said
+    assert all(f'"text {n}"' in said for n in range(300))
 
 
 def test_what_the_cleaner_and_the_rules_found_stands_below_a_change() -> None:

@@ -29,6 +29,11 @@ values = st.recursive(
         ({"a/b": {"~": 1}}, {"a/b": {"~": 2}}, [Difference("/a~1b/~0", 1, 2)]),
         ({"a": 1}, {"a": {"b": 1}}, [Difference("/a", 1, {"b": 1})]),
         ({"a": True}, {"a": 1}, [Difference("/a", old=True, new=1)]),
+        ({}, {"a": {"b": [1, {}]}}, [Difference("/a/b/0", UNSET, 1), Difference("/a/b/1", UNSET, {})]),
+        ({"a": {"b": [1, []]}}, {}, [Difference("/a/b/0", 1, UNSET), Difference("/a/b/1", [], UNSET)]),
+        ({"a": {}}, {"a": []}, [Difference("/a", {}, [])]),
+        ({"a": {}}, {}, [Difference("/a", {}, UNSET)]),
+        ({"a": None}, {}, [Difference("/a", None, UNSET)]),
         ({"a": 1}, {"a": 1.0}, []),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, []),
     ],
@@ -42,7 +47,3 @@ def test_each_place_that_differs_is_told(old: Any, new: Any, expected: list[Diff
 def test_there_is_a_difference_unless_the_values_are_equal(old: Any, new: Any) -> None:
     same = msgspec.json.encode(old, order="sorted") == msgspec.json.encode(new, order="sorted")
     assert (differences(old, new) == ()) == same
-
-
-def test_no_more_is_told_than_a_person_reads() -> None:
-    assert len(differences({}, {str(number): number for number in range(1000)})) == 200

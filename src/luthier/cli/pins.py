@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from luthier.text import Finding
 
 _MARKS = {"new": "+", "removed": "-", "changed": "~"}
-_SHOWN = 400  # characters of a value
+_LONG = 400  # characters of a text of which only what changed is shown
+_AROUND = 60  # characters shown before and behind what changed
+_WIDEST = 10  # characters of an escape
 
 
 @command
@@ -192,13 +194,26 @@ def _differences(tool: Reviewed) -> tuple[Difference, ...]:
 
 
 def _shown(value: Any, other: Any) -> str:
-    """A value on one line; of a long text, where it begins to differ from the other."""
+    """A value on one line, all of it; of a long text beside another, from the first to the last change."""
     import msgspec
 
     from luthier.text import one_line
 
-    if isinstance(value, str) and isinstance(other, str) and len(value) > _SHOWN:
-        same = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), 0)
-        start = max(0, same - _SHOWN // 4)
-        value = ("…" if start else "") + value[start:]
-    return one_line(msgspec.json.encode(value).decode(), _SHOWN)
+    if isinstance(value, str) and isinstance(other, str) and len(value) > _LONG:
+        value = _changed_part(value, other)
+    text = msgspec.json.encode(value).decode()
+    return one_line(text, len(text) * _WIDEST)
+
+
+def _changed_part(value: str, other: str) -> str:
+    """Without most of what both begin and end with."""
+    start = _alike(value, other)
+    end = _alike(value[start:][::-1], other[start:][::-1])
+    start, stop = max(0, start - _AROUND), len(value) - max(0, end - _AROUND)
+    return f"{'…' if start else ''}{value[start:stop]}{'…' if stop < len(value) else ''}"
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

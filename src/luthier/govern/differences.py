@@ -11,8 +11,6 @@ from msgspec import UNSET
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MOST = 200  # differences told; a person reads no more
-
 
 class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
     """One place, as a JSON Pointer, and what stood and stands there; UNSET where nothing does."""
@@ -24,24 +22,29 @@ class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def differences(old: Any, new: Any) -> tuple[Difference, ...]:
     """All places in which two values differ, the deepest that tell it, in the order of the old value."""
-    found: list[Difference] = []
-    for difference in _differences("", old, new):
-        found.append(difference)
-        if len(found) == _MOST:
-            break
-    return tuple(found)
+    return tuple(_differences("", old, new))
 
 
 def _differences(path: str, old: Any, new: Any) -> Iterator[Difference]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in [*old, *(key for key in new if key not in old)]:
+    # What was not there is told as deep down as what was: nothing of it goes without being shown.
+    if _are(dict, old, new):
+        before, after = old or {}, new or {}
+        for key in [*before, *(key for key in after if key not in before)]:
             place = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
-            yield from _differences(place, old.get(key, UNSET), new.get(key, UNSET))
-    elif isinstance(old, list) and isinstance(new, list):
-        for index, (one, other) in enumerate(zip_longest(old, new, fillvalue=UNSET)):
+            yield from _differences(place, before.get(key, UNSET), after.get(key, UNSET))
+    elif _are(list, old, new):
+        for index, (one, other) in enumerate(zip_longest(old or (), new or (), fillvalue=UNSET)):
             yield from _differences(f"{path}/{index}", one, other)
     elif not _is_same(old, new):
         yield Difference(path, old, new)
+
+
+def _are(kind: type, old: Any, new: Any) -> bool:
+    """Whether both are of that kind; or one is, with something in it, and the other is not there."""
+    if isinstance(old, kind) and isinstance(new, kind):
+        return True
+    there = new if old is UNSET else old if new is UNSET else None
+    return isinstance(there, kind) and bool(there)
 
 
 def _is_same(old: Any, new: Any) -> bool:
