@@ -15,6 +15,7 @@ import subprocess
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import keyring
 import pytest
@@ -60,7 +61,11 @@ mcpServers:
     max_retries: 0
     env: {API_KEY: "${file:token}", OTHER_TOKEN: "LITERAL_ENV"}
     inherit_env: [INHERITED_TOKEN]
-  other: {command: python, args: [other.py], max_retries: 0}
+  other: {command: python, args: [other.py, --token, "ARGUMENT"], max_retries: 0}
+  proxied:
+    url: "http://127.0.0.1:9/?api_key=PARAMETER"
+    proxy: "http://me:PROXY@127.0.0.1:9"
+    max_retries: 0
   tls: {url: "TLS", max_retries: 0, headers: {X-Api-Key: "${env.CANARY}"}}
   down: {url: "http://127.0.0.1:9/", max_retries: 0, headers: {X-Api-Key: "${secret:git}"}}
   unset: {url: SITE, headers: {X-Api-Key: "${secret:nothing}"}}
@@ -144,8 +149,13 @@ class Drill:
             ("SIGNATURE", "signature"),
             ("LITERAL_TOKEN", "literal token"),
             ("LITERAL_ENV", "literal env"),
+            ("ARGUMENT", "argument"),
+            ("PARAMETER", "parameter"),
+            ("PROXY", "proxy"),
         ):
-            written = written.replace(word, self.known[kind])
+            secret = self.known[kind]
+            in_a_url = kind in ("parameter", "proxy")
+            written = written.replace(word, quote(secret, safe="") if in_a_url else secret)
         for name, content in {
             "luthier.yaml": written,
             ".env": f"CANARY_OF_FILE={self.known['env file']}\n",
@@ -195,7 +205,7 @@ class Drill:
                 await self.through(do, call)
             await self.through("keyring", rt.call("mcp://ringing/echo", do="500"))
             await self.through("keyring", rt.call("mcp://ringing/echo", do="result"))
-            for server in ("near", "tls", "down", "unset"):
+            for server in ("near", "tls", "down", "unset", "proxied"):
                 await self.through(server, rt.connect(server))
                 self.sweep.take("reports", repr(report := await rt.test_server(server)), report.to_json())
             told = await rt.call("mcp://other/env")
@@ -241,7 +251,8 @@ class Drill:
             "servers test --json", "-vv servers test near", "check", "-vv tools list", "secrets list --json",
             "-vv call mcp://far/echo -a do=500", "call mcp://far/echo -a do=fault --json",
             "-vv call mcp://near/x", "-vv call mcp://unset/echo", "run drill", "-vv run drill --json",
-            "audit tail --json", "audit export", "audit verify",
+            "audit tail --json", "audit export", "audit verify", "doctor", "doctor --json",
+            "-vv call mcp://proxied/x", "servers show other", "servers show proxied",
         )  # fmt: skip
         for line in commands:
             words = line.split()

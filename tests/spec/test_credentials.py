@@ -62,7 +62,7 @@ def test_fields_for_credentials() -> None:
 
 def found(**entry: Any) -> list[tuple[str | int, ...]]:
     (server,) = read_project({"mcpServers": {"git": entry}}).servers.values()
-    return [keys for keys, _ in written_credentials(server)]
+    return [keys for keys, _, _ in written_credentials(server)]
 
 
 WRITTEN: dict[str, dict[str, Any]] = {
@@ -89,6 +89,8 @@ PROCESSES: dict[str, dict[str, Any]] = {
     "a variable": {"env": {"GITHUB_TOKEN": "hunter2"}},
     "a variable by the shape of its value": {"env": {"OTHER": GITHUB}},
     "an argument": {"args": ["-m", "x", f"--to={GITHUB}"]},
+    "an argument by its option": {"args": ["-m", "x", "--api-key=hunter22"]},
+    "an argument behind its option": {"args": ["-m", "x", "--token", "hunter22"]},
 }
 
 

@@ -13,9 +13,10 @@ from luthier.cli.importing import approve, import_servers
 from luthier.cli.login import login
 from luthier.cli.options import FAILED, OK, USAGE, JsonOption, command, found_project, start_logging
 from luthier.cli.registering import add, found_entry, remove
-from luthier.cli.showing import described, exposed, show_exposed
+from luthier.cli.showing import args_of, described, exposed, show_exposed
 from luthier.cli.switching import switched, turned_off
 from luthier.errors import SchemaError
+from luthier.redaction import redact
 
 if TYPE_CHECKING:
     from luthier.connect import ServerReport
@@ -180,7 +181,7 @@ def _standing(entry: ServerEntry) -> str:
 def _target(entry: ServerEntry) -> str:
     if entry.launch is not None:
         return f"profile {entry.launch.profile}"
-    return entry.url or " ".join([entry.command or "", *entry.args])
+    return redact(entry.url) if entry.url else " ".join([entry.command or "", *args_of(entry)])
 
 
 def _callers(entry: ServerEntry) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from luthier.redaction import redact
+
 if TYPE_CHECKING:
     from luthier.spec import ServerEntry
 
@@ -19,7 +21,20 @@ def described(entry: ServerEntry) -> dict[str, Any]:
             facts[key] = shown
     if "secret" in facts:
         facts["secret"] = hidden(facts["secret"])
+    if "args" in facts:
+        facts["args"] = args_of(entry)
+    for key in ("url", "proxy"):
+        if key in facts:
+            facts[key] = redact(facts[key])
     return facts
+
+
+def args_of(entry: ServerEntry) -> list[str]:
+    """Its arguments, with those hidden that hold a secret."""
+    from luthier.spec.credentials import written_credentials
+
+    secret = {keys for keys, _, _ in written_credentials(entry)}
+    return [hidden(text) if ("args", index) in secret else text for index, text in enumerate(entry.args)]
 
 
 def _said(value: Any, default: Any) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def written_out(entry: ServerEntry, registry: ServerRegistry) -> tuple[tuple[str
     if registry.environment != "production":
         return None
     found = next(written_credentials(entry), None)
-    return None if found is None else (found[0], f"{found[1]}, which is not allowed in production")
+    return None if found is None else (found.keys, f"{found.fault}, which is not allowed in production")
 
 
 INSTEAD = "Keep it elsewhere and write ${env.NAME}, ${secret:NAME}, ${keyring:SERVICE/USER} or ${file:PATH}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luthier.connect import MemoryState
-from luthier.redaction import logger
+from luthier.redaction import known, logger
 from luthier.secrets import Sources, Vault, find_keys
 from luthier.spec.credentials import written_credentials
 
@@ -46,12 +46,12 @@ def sources_of(project: Project, environ: Mapping[str, str], state: Callable[[],
 
 
 def warn_of_written_credentials(project: Project) -> None:
-    """Say once, when a project is loaded, that secrets stand in its file."""
-    if project.environment == "production":  # such servers do not start, which says it
-        return
-    places = [
-        entry.place(*keys) for entry in project.servers.values() for keys, _ in written_credentials(entry)
-    ]
-    if places:
+    """Say once, when a project is loaded, that secrets stand in its file, and make them known."""
+    places = []
+    for entry in project.servers.values():
+        for keys, _, value in written_credentials(entry):
+            known.add(value)
+            places.append(entry.place(*keys))
+    if places and project.environment != "production":  # there such servers do not start, which says it
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         _log.warning("A secret stands in the file: %s%s. Production refuses that.", places[0], more)

@@ -76,7 +76,7 @@ def _unresolved(
 
 def _check_credentials(entry: ServerEntry, *, production: bool) -> Iterator[Fault]:
     hint = "write ${env.NAME} and set the variable, or ${secret:NAME}"
-    for keys, message in written_credentials(entry):
+    for keys, message, _ in written_credentials(entry):
         yield entry.origin.fault(message, *_written(entry, keys), suggestion=hint, warning=not production)
 
 

@@ -7,8 +7,8 @@ makers. A default inside a reference counts as written out.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlsplit
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from luthier.redaction.patterns import looks_like_credential
 from luthier.secrets import find
@@ -39,6 +39,8 @@ _PLAIN_ENDS = frozenset(
         *("prefix", "enabled", "required", "limit", "count", "max", "min"),
     }
 )
+_FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
+_SHORTEST = 4  # of a secret that only its name tells
 _NO_SECRET = re.compile(r"(?i)|true|false|yes|no|on|off|none|null|\d{1,5}")
 _HARMLESS = re.compile(r"[A-Za-z_-]{0,20}")  # a word around a reference: `Bearer`, `session=`
 _BETWEEN = re.compile(r"[\s=:;,&\"']")
@@ -65,20 +67,42 @@ def holds_credential(*keys: str | int) -> bool:
             return False
 
 
-def written_credentials(entry: ServerEntry) -> Iterator[tuple[Keys, str]]:
-    """Where a credential stands in the entry itself, and what is wrong with that."""
+class Written(NamedTuple):
+    """A credential that stands in an entry itself: where, what is wrong with that, and its text."""
+
+    keys: Keys
+    fault: str
+    value: str
+
+
+def written_credentials(entry: ServerEntry) -> Iterator[Written]:
+    """Every one that an entry holds."""
+    behind = dict(_behind_options(entry.args))
     for keys, text in _texts(entry):
         if keys[0] in SECRET_FIELDS:
             if (holds_credential(*keys) and _is_written_out(text)) or looks_like_credential(text):
-                yield keys, "a secret stands in the file"
+                yield Written(keys, "a secret stands in the file", text)
         elif keys[0] == "url":
-            if _tells_one(text):
-                yield keys, "a credential stands in the address, where logs and proxies see it"
+            if (value := _told_by(text)) is not None:
+                fault = "a credential stands in the address, where logs and proxies see it"
+                yield Written(keys, fault, value)
         elif keys[0] == "proxy":
-            if _is_written_out(_password(text)):
-                yield keys, "a password stands in the file"
-        elif looks_like_credential(text):
-            yield keys, "a secret stands in the file, and whoever lists processes will see it"
+            if _is_written_out(password := _password(text)):
+                yield Written(keys, "a password stands in the file", password)
+        elif looks_like_credential(text) or keys[1] in behind:
+            fault = "a secret stands in the file, and whoever lists processes will see it"
+            yield Written(keys, fault, behind.get(keys[1], text))
+
+
+def _behind_options(args: tuple[str, ...]) -> Iterator[tuple[str | int, str]]:
+    """The arguments that hold a secret by the name of their option: `--token=x`, `--token x`."""
+    before = ""
+    for index, text in enumerate(args):
+        flag = _FLAG.fullmatch(text)
+        name, value = (before, text) if flag is None else (flag[1], flag[2] or "")
+        if is_credential_name(name) and len(value) >= _SHORTEST and not find(value):
+            yield index, value
+        before = flag[1] if flag and flag[2] is None else ""
 
 
 def _texts(entry: ServerEntry) -> Iterator[tuple[Keys, str]]:
@@ -104,17 +128,18 @@ def _is_written_out(text: str) -> bool:
     return not all(_HARMLESS.fullmatch(word) for word in _BETWEEN.split(text))
 
 
-def _tells_one(url: str) -> bool:
-    """Whether its query does. A user and a password in it are refused for themselves."""
+def _told_by(url: str) -> str | None:
+    """The credential in its query. A user and a password in it are refused for themselves."""
     try:
         query = parse_qsl(urlsplit(url).query)
     except ValueError:  # it is refused for that
-        return False
-    return looks_like_credential(url) or any(is_credential_name(name) for name, _ in query)
+        return None
+    named = [value for name, value in query if is_credential_name(name)]
+    return named[0] if named else url if looks_like_credential(url) else None
 
 
 def _password(url: str) -> str:
     try:
-        return urlsplit(url).password or ""
+        return unquote(urlsplit(url).password or "")
     except ValueError:
         return ""

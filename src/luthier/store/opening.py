@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from luthier.connect.stores import YamlServers
+from luthier.redaction import known
 from luthier.secrets import expand
 from luthier.store.database import Database
 from luthier.store.servers import SqlServers
@@ -26,7 +28,15 @@ def database_of(project: Project, environ: Mapping[str, str]) -> Database | None
     if not project.store:
         return None
     url = expand(project.store, project.environ(environ), place=project.origin.place("store"))
+    known.add(_password(url))
     return Database(url, project.root)
+
+
+def _password(url: str) -> str:
+    try:
+        return unquote(urlsplit(url).password or "")
+    except ValueError:  # who opens it says what is wrong
+        return ""
 
 
 def servers_of(project: Project, environ: Mapping[str, str]) -> ServerStore | None:

@@ -12,20 +12,16 @@ import msgspec
 from luthier.redaction.patterns import blot_guesses
 from luthier.secrets import find
 from luthier.spec.check_project import texts_of
-from luthier.spec.credentials import SECRET_FIELDS, is_credential_name, written_credentials
+from luthier.spec.credentials import SECRET_FIELDS, written_credentials
 from luthier.spec.document import dotted
 from luthier.spec.write_servers import server_mapping
 from luthier.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from luthier.spec.origin import KeyPath
     from luthier.spec.project import ServerEntry
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
-_SHORTEST = 4  # of a secret that only its name tells
-_FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -73,21 +69,9 @@ def sent(entry: ServerEntry) -> tuple[Sent, ...]:
 
 def suspects(entry: ServerEntry) -> tuple[Suspect, ...]:
     """Literals that look like secrets: more of them than `check` tells of, as they are only pointed out."""
-    found: dict[KeyPath, None] = dict.fromkeys(keys for keys, _ in written_credentials(entry))
-    found |= dict.fromkeys(("args", index) for index in _behind_options(entry.args))
+    found: dict[KeyPath, None] = dict.fromkeys(one.keys for one in written_credentials(entry))
     found |= dict.fromkeys(keys for keys, text in texts_of(entry) if blot_guesses(text) != text)
     return tuple(Suspect(dotted(keys), _hint(keys)) for keys in found)
-
-
-def _behind_options(args: tuple[str, ...]) -> Iterator[int]:
-    """The arguments that hold a secret by the name of their option: `--token=x`, `--token x`."""
-    before = ""
-    for index, text in enumerate(args):
-        flag = _FLAG.fullmatch(text)
-        name, value = (before, text) if flag is None else (flag[1], flag[2] or "")
-        if is_credential_name(name) and len(value) >= _SHORTEST and not find(value):
-            yield index
-        before = flag[1] if flag and flag[2] is None else ""
 
 
 def _hint(keys: KeyPath) -> str:
