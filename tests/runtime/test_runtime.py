@@ -27,7 +27,7 @@ from luthier.errors import (
 )
 from luthier.spec import ServerEntry
 from luthier.taint import UNTRUSTED
-from luthier.testing import MemoryAudit, MemoryServer
+from luthier.testing import FakeClock, MemoryAudit, MemoryServer
 from luthier.wire import Hang, Result
 
 if TYPE_CHECKING:
@@ -486,3 +486,30 @@ def test_a_value_is_endorsed_in_python_too(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="closed type"):
         rt.endorse("x", as_={"text": 5}, reason="Anything.")
     assert [type(record).__name__ for record in audit.records] == ["Endorsed"] * 3
+
+
+async def test_what_is_not_trusted_is_told_in_the_shape_of_a_taint_registry(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with opened(tmp_path, clock=clock) as rt:
+        await rt.tools.load("greeter")
+        greet, save = rt.tools.get("mcp://greeter/greet"), rt.tools.get("builtin://save_to_memory")
+        assert await greet.execute(name="Di") == "Hello, Di", "the result itself is not changed"
+        with pytest.raises(Refused):
+            await greet.execute(name=5)
+        result = await rt.call("mcp://greeter/greet", name="Di")
+        await save.execute(key="said", value=Labelled(result.content, result.label))
+        await save.execute(key="own", value=1)
+        with pytest.raises(MCPToolError):
+            await rt.tools.get("mcp://greeter/fail").execute()
+    entry = {
+        "source": "mcp_tool",
+        "tool_name": "greet",
+        "server_id": "greeter",
+        "agent_id": "operator",
+        "created_at": "2001-09-09T01:46:40Z",
+    }
+    assert rt.memory._taint_registry == {"said": [entry]}  # noqa: SLF001  (the seeds' name for it)
+    drained = rt.tools.drain_taint_entries()
+    assert drained["greeter:greet"] == [entry]
+    assert drained["greeter:fail"] == [entry | {"tool_name": "fail"}], "errors are words of the server too"
+    assert rt.tools.drain_taint_entries() == {}

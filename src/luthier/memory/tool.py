@@ -41,7 +41,7 @@ def save_to_memory_tool(memory: Memory) -> Builtin:
     async def save(arguments: Labelled[dict[str, Any]], context: CallContext) -> Reply:
         key, value = arguments.value["key"], arguments.value["value"]
         stored = arguments.member("value", value).joined(arguments.at("/key")).joined(context.control)
-        memory.write(key, stored)
+        memory.write(key, stored, by=context.principals[-1] if context.principals else "")
         return Reply(
             structured={"key": key, "saved": True}, blocks=[{"type": "text", "text": f"Saved as {key}."}]
         )

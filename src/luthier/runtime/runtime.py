@@ -107,7 +107,7 @@ class Runtime:
         state: StateStore | None = None,
     ) -> None:
         self.project = project
-        self.memory = Memory()
+        self.memory = Memory(clock)
         self._clock = clock or SystemClock()
         self._observers = Observers(observers)
         environ = os.environ if environ is None else environ
@@ -139,7 +139,7 @@ class Runtime:
         )
         local = LocalTools(custom=map(custom_tool, tools), builtin=[save_to_memory_tool(self.memory)])
         self._gateway = self._governing(registry, local, policies, approve)
-        self.tools = ToolSet(self._gateway, self._call, CallContext())
+        self.tools = ToolSet(self._gateway, self._call, CallContext(), self._clock.now)
 
     def _connecting(
         self,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from luthier.errors import LuthierError, MCPToolError, NotFoundError
+from luthier.errors import LuthierError, MCPToolError, NotFoundError, Refused
+from luthier.taint import TRUSTED, UNTRUSTED, Label, Source, entries_of
 from luthier.text import near
 from luthier.tools import Tool
 from luthier.tools.naming import model_name
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from luthier.context import CallContext
     from luthier.govern import Gateway
+    from luthier.taint import TaintEntry
     from luthier.tools import JsonObject, ToolResult
 
     Call = Callable[[ToolUri, Mapping[str, Any]], Awaitable[ToolResult]]
@@ -82,11 +85,15 @@ class BoundTool:
 class ToolSet:
     """The tools that one caller may use. Local tools are known at once, a server's after `await load()`."""
 
-    def __init__(self, gateway: Gateway, call: Call, context: CallContext) -> None:
+    def __init__(
+        self, gateway: Gateway, call: Call, context: CallContext, now: Callable[[], float] = time.time
+    ) -> None:
         self._gateway = gateway
         self._call = call
         self._context = context
+        self._now = now
         self._known: dict[ToolUri, BoundTool] = {}
+        self._taints: dict[str, tuple[TaintEntry, ...]] = {}
         self._learn(gateway.local_tools())
 
     async def load(self, *servers: str) -> Listing:
@@ -132,6 +139,28 @@ class ToolSet:
             raise NotFoundError("known tool", str(address), near=near(str(address), self.names()), hint=hint)
         return self._known[address]
 
+    def drain_taint_entries(self) -> dict[str, list[dict[str, str]]]:
+        """What the tools of this set gave since the last time that is not trusted, by `server:tool`.
+
+        Each with the entries of what it came from: the server's own, and what went into the call.
+        """
+        taints, self._taints = self._taints, {}
+        return {key: [entry.to_json() for entry in entries] for key, entries in taints.items()}
+
+    async def _noted(self, uri: ToolUri, arguments: Mapping[str, Any]) -> ToolResult:
+        label = UNTRUSTED.join(Label(sources=frozenset({Source(uri.server, uri.name)})))
+        try:
+            result = await self._call(uri, arguments)
+            label = result.label
+        except Refused:
+            label = TRUSTED  # nothing came back
+            raise
+        finally:
+            agent = self._context.principals[-1]
+            if entries := entries_of(label, agent=agent, at=self._now()):
+                self._taints[f"{uri.server}:{uri.name}"] = entries
+        return result
+
     async def _manifest(self, server: str) -> Any:
         try:
             return await self._gateway.manifest(server, self._context)
@@ -139,4 +168,4 @@ class ToolSet:
             return error
 
     def _learn(self, tools: Iterable[Tool]) -> None:
-        self._known.update({tool.uri: BoundTool(tool, self._call) for tool in tools})
+        self._known.update({tool.uri: BoundTool(tool, self._noted) for tool in tools})

@@ -1,5 +1,6 @@
 """Labels on values: where a value came from and how far it is trusted."""
 
+from luthier.taint.entries import TaintEntry, entries_of
 from luthier.taint.label import (
     SECRET,
     TRUSTED,
@@ -21,6 +22,8 @@ __all__ = [
     "Label",
     "Labelled",
     "Source",
+    "TaintEntry",
+    "entries_of",
     "escape_pointer",
     "join",
     "label_of",
