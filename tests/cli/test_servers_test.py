@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from typer.testing import Result
 
+from tests.connect.sandbox.cell import needs_sandbox
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -124,3 +126,31 @@ def test_a_status_of_http_is_told(cli: Cli, folder: Path) -> None:
             thread.join(10)
     assert done.exit_code == 1
     assert "HTTP 503" in done.stdout
+
+
+@needs_sandbox
+def test_a_server_in_a_sandbox_is_told_with_what_it_is_kept_to(cli: Cli, project: Path) -> None:
+    (project / "data").mkdir()
+    (project / "link").symlink_to("data")
+    box = "sandbox: {mode: required, network: none, read: [link], memory_mb: 300, max_processes: 40}"
+    file = project / "luthier.yaml"
+    file.write_text(file.read_text().replace("    command: python\n", f"    command: python\n    {box}\n", 1))
+    done = cli("servers", "test")
+    assert done.exit_code == 0, done.output
+    assert "greeter: sandbox: no network, 300 MB, 40 processes\n" in done.stdout
+    assert f"greeter: read {project / 'link'} (it is {(project / 'data').resolve()})\n" in done.stdout
+    told = json.loads(cli("servers", "test", "--json").stdout)
+    assert told["servers"][0]["isolation"][0].startswith("sandbox: no network")
+
+
+@needs_sandbox
+def test_a_server_that_misses_something_in_its_sandbox_is_told_why(cli: Cli, project: Path) -> None:
+    (project / "beside.py").write_text("")
+    (project / "lonely.py").write_text("import beside\n")
+    file = project / "luthier.yaml"
+    entry = "  lonely: {command: python, args: [lonely.py], sandbox: required, max_retries: 0}\n"
+    file.write_text(file.read_text().replace("mcpServers:\n", f"mcpServers:\n{entry}", 1))
+    done = cli("servers", "test", "lonely")
+    assert done.exit_code == 1
+    assert "No module named 'beside'" in done.stderr
+    assert "It runs in a sandbox and sees only" in done.stderr

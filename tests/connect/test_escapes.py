@@ -33,6 +33,7 @@ FOUND_OUT_LATE = {
     "a full-width dash",
     "a reference that becomes a flag",
     "a reference that becomes a command",
+    "npx in a folder with an .npmrc",
     "a name with an equals sign",  # as an option of the command line it is another name
 }
 

@@ -193,3 +193,11 @@ def test_a_script_is_looked_for_where_the_server_will_stand(tmp_path: Path) -> N
     launch = prepare(entry(args=("server.py",), cwd="tools"), registry, ENVIRON)
     assert launch.argv[1:] == ("server.py",)
     assert "'server.py' is not there" in refused(registry, args=("server.py",)).message
+
+
+def test_npx_is_not_started_where_its_settings_would_run_code(tmp_path: Path) -> None:
+    (tmp_path / ".npmrc").write_text("script-shell=./evil.sh\n")
+    registry = ServerRegistry(root=tmp_path, allowed_commands=["npx", "python"])
+    error = refused(registry, command="npx", args=("-y", "server"))
+    assert f"{tmp_path / '.npmrc'} sets script-shell, which would run code" in error.message
+    assert prepare(entry(), registry, ENVIRON).argv

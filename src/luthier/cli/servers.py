@@ -123,6 +123,7 @@ def try_servers(
     """Connect to each server once and list its tools; says what is wrong and what to do about it."""
     from luthier.cli.render import echo, show_error, show_table, to_json
     from luthier.cli.stopping import run_async
+    from luthier.text import escape
 
     log = start_logging(context)
     project = found_project(context)
@@ -132,9 +133,12 @@ def try_servers(
         echo(to_json({"servers": [report.to_json() for report in reports]}))
     else:
         show_table(("id", "", "transport", "protocol", "tools", "time"), map(_row, reports))
+        for report in reports:
+            for line in report.isolation:
+                echo(f"{report.server}: {escape(line)}")
     for report in reports:
         if report.error is not None:
-            show_error(_advised(report.error))
+            show_error(_advised(report.error, project))
         for dropped in report.dropped:
             show_error(SchemaError(f"{report.server}: tool {dropped.name!r} was dropped: {dropped.reason}"))
     return OK if all(report.ok for report in reports) else FAILED
@@ -153,9 +157,18 @@ async def _tested(project: Project, ids: list[str], log: tuple[Observer, ...]) -
         await runtime.close()
 
 
-def _advised(error: WireError) -> WireError:
+def _advised(error: WireError, project: Project) -> WireError:
     """The error with something to do next, where it has nothing of its own."""
-    error.hint = error.hint or f"See what its entry says: luthier servers show {error.server}"
+    if error.hint:
+        return error
+    entry = project.servers.get(error.server or "")
+    if entry is not None and entry.transport == "stdio" and project.sandbox_of(entry).mode != "off":
+        error.hint = (
+            "It runs in a sandbox and sees only its interpreter, its script, and what `read` and `write` of "
+            f"`sandbox` name: luthier servers show {error.server}"
+        )
+    else:
+        error.hint = f"See what its entry says: luthier servers show {error.server}"
     return error
 
 

@@ -62,7 +62,8 @@ def isolated(
     mounts = None if works is None else _mounts(entry, draft, registry)
     for opened in _opened(entry, draft):  # so that what cannot be started is refused before it is tried
         opened.close()
-    arm = partial(_arm, entry, draft, works, mounts, warning, network=_network(draft, production=production))
+    network = _network(draft, production=production)
+    arm = partial(_arm, entry, draft, works, mounts, warning, network=network)
     return StdioLaunch(
         server=entry.id,
         argv=draft.argv,
@@ -70,7 +71,15 @@ def isolated(
         cwd=None if draft.cwd is None else str(draft.cwd),
         max_message_bytes=entry.max_message_bytes,
         arm=arm if works is not None or draft.pinned or warning else None,
+        isolation=() if mounts is None else _told(mounts, limits_of(draft.sandbox), network=network),
     )
+
+
+def _told(mounts: Mounts, limits: Limits, *, network: bool) -> tuple[str, ...]:
+    """The sandbox in words, every link resolved."""
+    reach = "the network of this machine" if network else "no network"
+    bounds = f"{limits.memory // 1024 // 1024} MB, {limits.processes} processes"
+    return (f"sandbox: {reach}, {bounds}", *map(str, mounts.named))
 
 
 def _network(draft: Draft, *, production: bool) -> bool:

@@ -20,6 +20,7 @@ from luthier.connect.references import INSTEAD, expanded, written_out
 from luthier.connect.start import Draft, refuse, variables, written
 from luthier.errors import ConnectError, UnresolvedReferenceError
 from luthier.spec.commands import ArgumentFault, examine, is_allowed
+from luthier.spec.npmrc import npm_fault
 from luthier.spec.places import folder, is_folder, script_fault
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def _by_command(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[s
     plan = examine(command, args)
     if isinstance(plan, ArgumentFault):
         _refuse_argument(entry, command, args, plan)
+    if command in ("npx", "npm", "pnpx", "bunx") and (why := npm_fault(cwd)):
+        refuse(entry, why, "cwd" if entry.cwd else "command", hint="Let the server run in another folder.")
     if plan.script is not None:
         _check_script(entry, cwd / args[plan.script], plan.script)
     return Draft(

@@ -167,6 +167,7 @@ class ConnectionManager:
             name=str(opened.session.server_info.get("name", "")) if opened else "",
             tools=tuple(tool.name for tool in manifest.tools) if manifest else (),
             dropped=manifest.dropped if manifest else (),
+            isolation=opened.isolation if opened else (),
             seconds=seconds,
             error=error,
         )

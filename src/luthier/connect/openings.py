@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """A session, and the kind of transport that it runs over."""
+    """A session, the kind of transport that it runs over, and what its process is kept to."""
 
     session: Session
     transport: str
+    isolation: tuple[str, ...] = ()
 
 
 class Remotes(Protocol):
@@ -91,19 +92,7 @@ class Openings:
             raise ApprovalNeededError(server=entry.id, place=entry.origin.place("approved"))
         lesson = self._lesson(key) if attempt == 1 and _learns(entry) else None
         if not self.by_url(entry):
-            given = self._transports.get(entry.id)
-            start = given or await self._starter(entry, registry)
-            session = await open_session(
-                start,
-                server=entry.id,
-                clock=self._clock,
-                timeout=entry.timeout,
-                pinned=entry.protocol,
-                remembered=None if lesson is None else lesson.era,
-                handlers=handlers,
-                leave=leave,
-            )
-            opened = Opened(session, "stdio" if given is None else "memory")
+            opened = await self._over_pipes(entry, registry, lesson, handlers, leave)
         else:
             opened = await self._by_url(entry, registry, key, lesson, handlers)
         self.learn(entry, key, opened)
@@ -156,9 +145,32 @@ class Openings:
             self._lessons[key] = lesson
         return lesson
 
-    async def _starter(self, entry: ServerEntry, registry: ServerRegistry) -> Callable[[], Transport]:
-        launch = await off_loop(entry, self._clock, partial(prepare, entry, registry, self._environ))
-        return partial(StdioTransport, launch, self._clock, partial(self._noise, entry.id))
+    async def _over_pipes(
+        self,
+        entry: ServerEntry,
+        registry: ServerRegistry,
+        lesson: Lesson | None,
+        handlers: Handlers,
+        leave: Leave | None,
+    ) -> Opened:
+        """To a process, or to what was given in its place."""
+        start: Callable[[], Transport] | None = self._transports.get(entry.id)
+        kind, isolation = "memory", tuple[str, ...]()
+        if start is None:
+            launch = await off_loop(entry, self._clock, partial(prepare, entry, registry, self._environ))
+            start = partial(StdioTransport, launch, self._clock, partial(self._noise, entry.id))
+            kind, isolation = "stdio", launch.isolation
+        session = await open_session(
+            start,
+            server=entry.id,
+            clock=self._clock,
+            timeout=entry.timeout,
+            pinned=entry.protocol,
+            remembered=None if lesson is None else lesson.era,
+            handlers=handlers,
+            leave=leave,
+        )
+        return Opened(session, kind, isolation)
 
 
 def _learns(entry: ServerEntry) -> bool:

@@ -23,6 +23,7 @@ class ServerReport(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""  # what it calls itself
     tools: tuple[str, ...] = ()
     dropped: tuple[DroppedTool, ...] = ()
+    isolation: tuple[str, ...] = ()  # what its process is kept to
     seconds: float = 0.0
     error: WireError | None = None
 
@@ -40,6 +41,7 @@ class ServerReport(msgspec.Struct, frozen=True, kw_only=True):
             "name": self.name,
             "tools": list(self.tools),
             "dropped": [{"name": tool.name, "reason": tool.reason} for tool in self.dropped],
+            "isolation": list(self.isolation),
             "seconds": round(self.seconds, 3),
         }
         if self.error is not None:

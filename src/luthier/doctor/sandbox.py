@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from luthier.doctor.finding import Status
-    from luthier.spec import Project, ServerEntry
 
 
 def sandbox(
@@ -25,7 +24,9 @@ def sandbox(
     root: bool | None = None,
 ) -> Iterator[Finding]:
     modes = {
-        entry.id: _mode(entry, case.project) for entry in case.project.servers.values() if not entry.disabled
+        entry.id: case.project.sandbox_of(entry).mode
+        for entry in case.project.servers.values()
+        if entry.transport == "stdio" and not entry.disabled
     }
     required = [id for id, mode in modes.items() if mode == "required"]
     wished = [id for id, mode in modes.items() if mode == "auto"]
@@ -53,13 +54,3 @@ def _limits(groups: Mapping[str, Path], *, root: bool) -> Iterator[Finding]:
         yield Finding(name="limits", status="warning", said=said, fix=fix)
     else:
         yield Finding(name="limits", status="ok", said="memory and processes of a server can be limited")
-
-
-def _mode(entry: ServerEntry, project: Project) -> str:
-    """How the server of an entry is to run; empty where it is no process."""
-    if entry.transport != "stdio":
-        return ""
-    if project.environment == "production":
-        return "required"
-    profile = project.launch_profiles.get(entry.launch.profile) if entry.launch else None
-    return (entry.sandbox if profile is None else profile.sandbox).mode or "off"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from luthier.secrets import expand, find
 from luthier.spec.commands import ArgumentFault, examine, is_allowed
 from luthier.spec.places import folder, is_folder, script_fault
-from luthier.spec.profile import Sandbox
 from luthier.spec.variables import name_fault, value_fault
 from luthier.spec.words import listed, quoted
 
@@ -87,17 +86,10 @@ def _profile(launch: Launch, project: Project) -> Iterator[_Finding]:
 
 
 def _isolation(entry: ServerEntry, project: Project) -> Iterator[_Finding]:
-    sandbox, key = _sandbox(entry, project)
-    if project.environment == "production" and sandbox.mode in ("off", "auto"):
-        yield _Finding(f"in production the sandbox is required, not {quoted(sandbox.mode)}", (key,))
-
-
-def _sandbox(entry: ServerEntry, project: Project) -> tuple[Sandbox, str]:
-    """What is said of the sandbox, and the key that leads there."""
-    if entry.launch is None:
-        return entry.sandbox, "sandbox"
-    profile = project.launch_profiles.get(entry.launch.profile)
-    return Sandbox() if profile is None else profile.sandbox, "launch"
+    mode = project.sandbox_of(entry).mode
+    if project.environment == "production" and mode in ("off", "auto"):
+        key = "launch" if entry.launch else "sandbox"
+        yield _Finding(f"in production the sandbox is required, not {quoted(mode)}", (key,))
 
 
 def _variables(entry: ServerEntry, project: Project) -> Iterator[_Finding]:

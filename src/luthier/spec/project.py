@@ -14,7 +14,7 @@ from luthier.errors import Fault, SpecError
 from luthier.spec.budget import Budget
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.policy import Policies
-from luthier.spec.profile import LaunchProfile, Sandbox
+from luthier.spec.profile import LaunchProfile, Sandbox, SandboxMode
 from luthier.taint import UNTRUSTED, Integrity, Label
 
 if TYPE_CHECKING:
@@ -206,6 +206,13 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     unused: dict[str, Any] = {}  # agents, serve, …: plain data
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE
+
+    def sandbox_of(self, entry: ServerEntry) -> Sandbox:
+        """What an entry, or the launch profile that it names, says of its sandbox; the mode is never None."""
+        profile = self.launch_profiles.get(entry.launch.profile) if entry.launch else None
+        said = entry.sandbox if profile is None else profile.sandbox
+        usual: SandboxMode = "required" if self.environment == "production" else "off"
+        return said if said.mode else msgspec.structs.replace(said, mode=usual)
 
     def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What references are read from: the given environment over the names of `env_file`."""

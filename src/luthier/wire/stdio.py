@@ -44,6 +44,7 @@ class StdioLaunch(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str | None = None
     max_message_bytes: int = 10 * 1024 * 1024
     arm: Callable[[], Armed] | None = None
+    isolation: tuple[str, ...] = ()  # what it is kept to, for people; empty where it runs freely
 
     def __repr__(self) -> str:
         return f"StdioLaunch({self.server!r})"  # its variables hold secrets

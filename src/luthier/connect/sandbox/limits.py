@@ -69,7 +69,8 @@ def cgroup(limits: Limits, groups: Mapping[str, Path] | None = None) -> tuple[Pa
     made: dict[Path, None] = {}
     try:
         for controller, value in (("pids", limits.processes + _OWN), ("memory", limits.memory)):
-            if controller in there:
+            # To join a group costs a start about ten milliseconds, so the usual memory is left to prlimit.
+            if controller in there and (limits.asked or controller == "pids"):
                 folder = there[controller] / name
                 folder.mkdir(exist_ok=folder in made)
                 made[folder] = None
