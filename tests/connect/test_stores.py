@@ -52,6 +52,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerStor
         yield store
 
 
+def test_a_store_in_memory_may_begin_with_entries() -> None:
+    assert MemoryServers([GIT, TIME]).load().entries == {"git": GIT, "time": TIME}
+
+
 # What all keep
 
 
@@ -276,13 +280,20 @@ def test_the_encoding_the_mode_and_the_link_stay(path: Path, encoding: str, tmp_
     assert [found.name for found in target.parent.iterdir()] == ["project.yaml"]
 
 
+def test_what_a_killed_writer_left_is_cleared_away(path: Path) -> None:
+    path.write_text("servers: {}\n", encoding="utf-8")
+    (path.parent / ".luthier.yaml.new").write_text("half", encoding="utf-8")
+    YamlServers(path).add(GIT)
+    assert [file.name for file in path.parent.iterdir()] == ["luthier.yaml"]
+
+
 def test_a_file_that_is_not_there_is_told_of(path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read"):
         YamlServers(path).add(GIT)
 
 
 def test_a_folder_that_takes_no_file_is_told_of(tmp_path: Path) -> None:
-    path = tmp_path / ("x" * 250)  # there is no room for the name of a second file
+    path = tmp_path / ("x" * 252)  # there is no room for the name of a second file
     path.write_text("servers: {}\n", encoding="utf-8")
     with pytest.raises(StoreError, match=r"cannot be written: File name too long\. See who may write"):
         YamlServers(path).add(GIT)

@@ -16,14 +16,15 @@ from luthier import (
     SQLMCPServerRegistry,
     register_default_mcp_servers,
 )
+from luthier.connect import MemoryServers
+from luthier.errors import NotFoundError
+from luthier.runtime.registries import Registry
 from luthier.spec import ServerEntry
 from luthier.store import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-Registry = InMemoryMCPServerRegistry | SQLMCPServerRegistry
 
 
 @pytest.fixture(params=["memory", "sql"])
@@ -92,6 +93,20 @@ async def test_a_runtime_takes_the_servers_of_a_registry(registry: Registry, tmp
     runtime = Runtime.open({"servers": {"time": {"command": "uvx"}}}, servers=registry, root=tmp_path)
     assert list(runtime.project.servers) == ["time", "git"]
     await runtime.close()
+
+
+def test_who_registers_at_the_same_time_as_another_has_the_last_word() -> None:
+    class Raced(MemoryServers):
+        def replace(self, entry: ServerEntry, *, was: ServerEntry | None = None) -> None:
+            try:
+                super().replace(entry, was=was)
+            except NotFoundError:
+                super().add(ServerEntry(id=entry.id, command="node"))  # the other one
+                raise
+
+    registry = Registry(Raced())
+    registry.register({"id": "git", "command": "uvx"})
+    assert registry.load().entries["git"].command == "uvx"
 
 
 def test_a_registry_in_memory_can_be_cleared() -> None:

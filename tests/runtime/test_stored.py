@@ -14,6 +14,7 @@ import pytest
 from luthier import Refused, Runtime, SpecError
 from luthier.connect import MemoryState
 from luthier.errors import NotFoundError, StoreError, UnresolvedReferenceError
+from luthier.redaction import redact
 from luthier.spec import ServerEntry
 from luthier.store import Database, SqlServers, SqlState
 from luthier.testing import MemoryServer
@@ -68,6 +69,11 @@ def test_a_store_that_cannot_be_told_is_said_at_once(tmp_path: Path) -> None:
         opened(tmp_path, store="${env.TEAM}")
     with pytest.raises(StoreError, match="neither the path of a SQLite file"):
         opened(tmp_path, store="${env.TEAM:-elsewhere}")
+
+
+def test_the_password_of_the_store_is_a_secret(tmp_path: Path) -> None:
+    opened(tmp_path, store="postgresql://me:${env.PW:-hu%2Fsh.hush}@/x")
+    assert "hush" not in redact("it is hu%2Fsh.hush or hu/sh.hush")
 
 
 async def test_a_project_without_a_folder_keeps_its_state_in_memory() -> None:

@@ -374,6 +374,17 @@ def test_a_store_of_another_kind_is_a_fault(url: str) -> None:
         read_project({"store": url})
 
 
+LITERAL = ["postgresql://me:hush@h/d", "postgres://:hush@h/d", "postgresql:///d?host=h&password=hush"]
+
+
+@pytest.mark.parametrize("url", LITERAL)
+def test_a_literal_password_of_the_store_is_told_of_and_refused_in_production(url: str) -> None:
+    assert "the password of `store` stands in the file" in str(read_project({"store": url}).warnings[0])
+    with pytest.raises(SpecError, match="not allowed in production"):
+        read_project({"store": url, "environment": "production"})
+    assert read_project({"store": url.replace("hush", "${env.PASSWORD}")}).warnings == ()
+
+
 def test_state_is_kept_where_there_is_a_folder_for_it(tmp_path: Path) -> None:
     (tmp_path / "luthier.yaml").write_text("servers: {}\n", encoding="utf-8")
     assert load_project(tmp_path / "luthier.yaml").store == STORE

@@ -308,6 +308,17 @@ def test_postgresql_is_spoken_to_with_psycopg(scheme: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql:///team?host=/run/x", "the store postgresql:///team"),
+        ("postgresql://[::1/team", "the store in PostgreSQL"),
+    ],
+)
+def test_a_store_is_shown_without_what_may_be_secret(url: str, shown: str, tmp_path: Path) -> None:
+    assert Address.of(url, tmp_path).shown == shown
+
+
+@pytest.mark.parametrize(
     "url", ["", "luthier.db", "mysql://x/y", "sqlite://", "sqlite:///:memory:", "sqlite:///a?b=c"]
 )
 def test_what_is_no_address_is_told_of(url: str, tmp_path: Path) -> None:

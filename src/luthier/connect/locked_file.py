@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from stat import S_IMODE
 from typing import TYPE_CHECKING
 
@@ -19,6 +17,7 @@ from luthier.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PATIENCE = 10.0
 """Seconds to wait for the lock: it is held for the time of one small edit."""
@@ -40,37 +39,40 @@ def _taken(path: Path, patience: float) -> int:
     last = time.monotonic() + patience
     while True:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        taken = False
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(handle), path.stat()):
+            taken = _takes(handle, path)
+            if taken:
                 return handle
-        except BlockingIOError:
-            if time.monotonic() >= last:
+        finally:
+            if not taken:
                 os.close(handle)
-                hint = "Try again when it has ended."
-                raise StoreError(f"{path} is being edited by another process.", hint=hint) from None
-            time.sleep(_POLL)
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
+        if time.monotonic() >= last:
+            hint = "Try again when it has ended."
+            raise StoreError(f"{path} is being edited by another process.", hint=hint)
+        time.sleep(_POLL)
+
+
+def _takes(handle: int, path: Path) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return os.path.samestat(os.fstat(handle), path.stat())
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Put new content in place of an existing file's, in one move; mode and, where possible, owner stay."""
+    """Put new content in place of a locked file's, in one move; mode and, where possible, owner stay."""
     path = path.resolve()  # a link stays a link
     old = path.stat()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    fresh = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, S_IMODE(old.st_mode))
-            with suppress(PermissionError):
-                os.fchown(handle, old.st_uid, old.st_gid)
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)  # of a process that was killed
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        os.fchmod(handle, S_IMODE(old.st_mode))
+        with suppress(PermissionError):
+            os.fchown(handle, old.st_uid, old.st_gid)
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
+    fresh.replace(path)

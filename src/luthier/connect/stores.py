@@ -227,7 +227,7 @@ def _replaced(document: Document, entry: ServerEntry) -> Document:
     old = _read(document).entries.get(entry.id)
     if old is not None:
         try:
-            edited = _keys_replaced(document, path, old, entry)
+            edited = _keys_replaced(document, old, entry)
             if _read(edited).entries.get(entry.id) == entry:
                 return edited
         except SpecError:
@@ -236,10 +236,8 @@ def _replaced(document: Document, entry: ServerEntry) -> Document:
     return put(document, path, mapping if isinstance(path[-1], str) else {"id": entry.id, **mapping})
 
 
-def _keys_replaced(document: Document, path: KeyPath, old: ServerEntry, entry: ServerEntry) -> Document:
+def _keys_replaced(document: Document, old: ServerEntry, entry: ServerEntry) -> Document:
     before, after = server_mapping(old), server_mapping(entry)
-    if before and not after:
-        return put(document, path, {})
     for key in before.keys() - after.keys():
         document = remove(document, old.origin.path(key))
     for key in after:

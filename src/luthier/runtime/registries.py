@@ -32,7 +32,7 @@ def MCPServerEntry(**fields: Any) -> ServerEntry:  # noqa: N802  (made like a va
 MCPServerConfig = MCPServerEntry
 
 
-class _Registry:
+class Registry:
     """What both are: `register` and the words of a store, those that may wait as coroutines."""
 
     def __init__(self, store: ServerStore) -> None:
@@ -78,7 +78,7 @@ class _Registry:
         return True
 
 
-class InMemoryMCPServerRegistry(_Registry):
+class InMemoryMCPServerRegistry(Registry):
     """Keeps entries as long as it lives."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class InMemoryMCPServerRegistry(_Registry):
         self._store = MemoryServers()
 
 
-class SQLMCPServerRegistry(_Registry):
+class SQLMCPServerRegistry(Registry):
     """Keeps entries in a database: `sqlite:///PATH` or `postgresql://…`. Paths are relative to `root`."""
 
     def __init__(self, url: str, *, root: Path | None = None) -> None:

@@ -39,6 +39,7 @@ UNUSED = (
 )
 
 _STORE = re.compile(r"sqlite:///[^:?]|postgres(ql)?(\+psycopg)?://")
+STORE_PASSWORD = re.compile(r"(?:://[^/@:]*:|[?&]password=)(?P<password>[^@&]+)(?:@|&|$)")
 _MAX_ENV_BYTES = 1024 * 1024
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -112,20 +113,25 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "policies": read_policies(reader),
         "budgets": read_budgets(reader),
         "approval_timeout": reader.seconds("approval_timeout", zero=True),
-        "store": _read_store(reader),
+        "store": _read_store(reader, production=environment == "production"),
         "unused": _read_unused(reader),
     }
     reader.done({"env": "names from a file: `env_file`; names that ensembles may read: `expose_env`"})
     return fields
 
 
-def _read_store(reader: Reader) -> str:
+def _read_store(reader: Reader, *, production: bool) -> str:
     url = reader.text("store")
     if url is None:
         return ""
     if not find(url) and not _STORE.match(url):
         message = "`store` is the path of a SQLite file or the URL of a PostgreSQL database"
         reader.sink.add(message, reader.places["store"], suggestion=f"{STORE} or postgresql://…")
+    password = STORE_PASSWORD.search(url)
+    if password and not find(password["password"]):
+        message = "the password of `store` stands in the file" + ", not allowed in production" * production
+        hint = "keep it in the environment and write ${env.NAME}"
+        reader.sink.add(message, reader.places["store"], suggestion=hint, warning=not production)
     return url
 
 
