@@ -62,6 +62,7 @@ def test_numbers_that_are_equal_are_spelled_alike_and_others_are_not() -> None:
     )
     for one, other in alike:
         assert canonical([one]) == canonical([other])
+        assert canonical([one, 0.5]) == canonical([other, 0.5])
     apart: tuple[tuple[Any, Any], ...] = (
         (1, True),
         (0, False),
@@ -87,6 +88,11 @@ def test_what_no_double_holds_is_marked_so_that_no_text_can_pass_for_it() -> Non
 def test_what_is_no_json_has_no_spelling(value: Any) -> None:
     with pytest.raises(ValueError, match=r"surrogates|UTF-8|nan"):
         canonical(value)
+
+
+def test_every_control_character_is_spelled_as_rfc_8785_says() -> None:
+    text = "".join(map(chr, range(0x100))) + "\u2028"
+    assert canonical({text: text}) == rfc8785.dumps({text: text})
 
 
 def test_keys_beyond_the_first_plane_sort_as_rfc_8785_says() -> None:

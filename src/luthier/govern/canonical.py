@@ -17,7 +17,7 @@ import msgspec
 
 _sorted = msgspec.json.Encoder(order="sorted").encode
 _EXACT = 2**53  # whole numbers below it are the same in a double
-_OTHERWISE = re.compile(rb"\\u|[\xf0-\xff]")  # escapes that may be spelled in two ways; keys that sort in two
+_FAR = re.compile(rb"[\xf0-\xff]")  # characters beyond the first plane: RFC 8785 sorts keys by halves of them
 _BEYOND = b"beyond RFC 8785: "
 
 
@@ -31,7 +31,7 @@ def canonical(value: Any) -> bytes:
     try:
         if _is_plain(value):
             text = _sorted(value)
-            if (text.isascii() and b"\\u" not in text) or not _OTHERWISE.search(text):
+            if text.isascii() or not _FAR.search(text):
                 return text
         return _by_the_book(value)
     except RecursionError:
