@@ -150,6 +150,10 @@ def test_references_are_counted_and_none_is_read(tmp_path: Path) -> None:
     told = found("secrets", made, THERE="x", GONE="y", LUTHIER_SECRET_KEY="z")
     assert told["env"].status == "ok"
     assert "LUTHIER_SECRET_KEY" in told["secret"].said
+    assert "holds something that is no key" in told["key"].said
+    told = found("secrets", made, XDG_STATE_HOME=str(tmp_path / "state"))
+    assert told["key"].status == "warning"
+    assert "beside the store" in told["key"].said
     assert statuses(found("secrets", project(tmp_path))) == {"references": "off"}
 
 

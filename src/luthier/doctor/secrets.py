@@ -7,8 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from luthier.doctor.finding import Case, Finding
+from luthier.errors import SecretError
 from luthier.secrets import find
-from luthier.secrets.keys import VARIABLE
+from luthier.secrets.keys import VARIABLE, find_keys, is_beside
 from luthier.spec.check_project import texts_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def secrets(case: Case) -> Iterator[Finding]:
         where = f"the key in {VARIABLE}" if case.environ.get(VARIABLE) else "a key file of this user"
         said = f"{kinds['secret']} references, to be opened with {where}"
         yield Finding(name="secret", status="ok", said=said)
+        yield from _place_of_keys(case)
     if kinds["keyring"] and importlib.util.find_spec("keyring") is None:
         said, fix = "the package that reads keyrings is not installed", "Run: pip install 'luthier[keyring]'"
         yield Finding(name="keyring", status="broken", said=said, fix=fix)
@@ -48,3 +50,16 @@ def secrets(case: Case) -> Iterator[Finding]:
             yield Finding(name=kind, status="ok", said=said)
     if not references:
         yield Finding(name="references", status="off", said="no server has any")
+
+
+def _place_of_keys(case: Case) -> Iterator[Finding]:
+    root = case.project.root
+    try:
+        beside = is_beside(find_keys(case.environ, "any", project=root), root)
+    except SecretError as error:
+        yield Finding(name="key", status="broken", said=error.message, fix=error.hint)
+        return
+    if beside:
+        said = "the key of stored secrets lies in the project, beside the store that it opens"
+        fix = f"Set HOME, XDG_STATE_HOME or {VARIABLE}."
+        yield Finding(name="key", status="warning", said=said, fix=fix)

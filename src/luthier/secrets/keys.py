@@ -134,6 +134,11 @@ def find_keys(environ: Mapping[str, str], store: str, *, project: Path) -> Keys:
     return FileKeys(_folder(environ, project) / f"{store}.key")
 
 
+def is_beside(keys: Keys, project: Path) -> bool:
+    """Whether they lie in the project, as the store mostly does: who copies one has the other."""
+    return isinstance(keys, FileKeys) and keys.path.resolve().is_relative_to(project.resolve())
+
+
 def _folder(environ: Mapping[str, str], project: Path) -> Path:
     """The user's folder for state (XDG Base Directory); a user without a home has only the project's."""
     if state := environ.get("XDG_STATE_HOME"):
