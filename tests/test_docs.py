@@ -101,3 +101,10 @@ def test_the_page_on_servers_names_every_key_of_an_entry() -> None:
     for field in ServerEntry.__struct_fields__:
         if field not in named:
             assert f"`{written.get(field, field)}`" in page, field
+
+
+def test_every_test_that_the_page_on_security_names_is_there() -> None:
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "docs" / "security.md").read_text())
+    assert len(named) >= 35
+    for file, name in named:
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(), f"{file}::{name}"
