@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,3 +89,31 @@ def test_nothing_is_no_secret(cli: Cli, home: Path) -> None:
     done = cli("secrets", "set", "git", stdin="\n")
     assert done.exit_code == 1
     assert "a secret has 1 to 65536 characters" in done.stderr
+
+
+def test_at_a_terminal_it_is_asked_for_and_not_shown(cli: Cli, home: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "luthier", "secrets", "set", "git"],
+        cwd=home,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            asked = b"git: " not in seen and b"git: " in seen + chunk
+            seen += chunk
+            if asked:
+                os.write(ours, f"{CANARY}\n".encode())
+    except OSError:
+        pass  # the other end is closed: the command has ended
+    finally:
+        os.close(ours)
+        process.wait(30)
+    assert b"set: git" in seen
+    assert CANARY.encode() not in seen
+    assert cli("secrets", "list").stdout.startswith("git\t")

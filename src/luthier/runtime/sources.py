@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from luthier.connect import MemoryState
 from luthier.redaction import known, logger
 from luthier.secrets import Sources, Vault, find_keys
-from luthier.spec.credentials import written_credentials
+from luthier.spec.credentials import is_credential_name, written_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +37,9 @@ def sources_of(project: Project, environ: Mapping[str, str], state: Callable[[],
     `state` is asked for when the first stored secret is.
     """
     names = project.environ(environ)
+    for name in project.expose_env:
+        if is_credential_name(name):
+            known.add(names.get(name, ""))
     return Sources(
         names,
         root=project.root,
