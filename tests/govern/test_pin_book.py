@@ -217,6 +217,39 @@ async def test_another_process_takes_a_pin_away_and_calls_stop_within_a_second()
     assert isinstance(await gate.through("mcp://lute/play"), Refusal)
 
 
+async def test_a_single_tool_is_judged_like_a_list() -> None:
+    gate = Pinned(lute())
+    await gate.through("mcp://lute/play")
+    (tool,) = (await gate.settled(gate.manager.manifest("lute"))).tools
+    edited = msgspec.structs.replace(tool, digest="other", raw={**tool.raw, "title": "x"})
+    respelled = msgspec.structs.replace(tool, digest="other")
+    stranger = msgspec.structs.replace(tool, uri=ToolUri.mcp("lute", "other"))
+    assert [await gate.book.fits(one) for one in (tool, respelled, edited, stranger)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [gate.book.is_good(one) for one in (tool, respelled, edited, stranger)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+async def test_a_change_that_was_announced_and_read_in_the_background_is_held_back() -> None:
+    gate = Gate(lute())
+    await gate.through("mcp://lute/play")
+    await gate.clock.advance(5)
+    gate.servers["lute"].descriptions["play"] = "evil"
+    gate.servers["lute"].notify("notifications/tools/list_changed")
+    await settle(100)
+    assert gate.manager.known(ToolUri.mcp("lute", "play"), CallContext())
+    assert isinstance(await gate.through("mcp://lute/play"), Refusal)
+    assert len(gate.servers["lute"].calls) == 1
+
+
 class Racing(MemoryState):
     """A store in which another process is always a moment earlier."""
 
@@ -253,6 +286,8 @@ async def test_what_is_known_to_be_good_is_bounded() -> None:
     gate = Pinned(lute())
     await gate.through("mcp://lute/play")
     first = await gate.settled(gate.manager.manifest("lute"))
+    assert await gate.book.fits(first.tools[0])
+    assert gate.book.is_good(first.tools[0])
     for _ in range(5000):
         again = msgspec.structs.replace(first.tools[0])
         assert await gate.book.fits(again)
@@ -398,15 +433,18 @@ async def test_a_first_list_is_handed_out_at_once_and_nothing_is_called_before_i
     await gate.book.close()
 
 
-async def test_the_end_waits_for_pins_that_are_being_kept() -> None:
+async def test_the_end_and_whoever_looks_wait_for_pins_that_are_being_kept() -> None:
     store = Slow()
     gate = Gate(lute(), state=cast("StateStore", store))
     await gate.gateway.tools(CallContext())
     closing = gate.start(gate.book.close())
+    looking = gate.start(gate.gateway.review("lute", CallContext()))
     await settle(100)
     assert not closing.done()
+    assert not looking.done()
     store.go.set()
     await closing
+    assert not (await looking).first
     assert list(store.get(PINS, "lute")) == ["play"]
 
 
