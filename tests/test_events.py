@@ -10,6 +10,7 @@ import pytest
 
 from luthier import events
 from luthier.events import CallEnded, Event, Observers, ServerNoise, ServerReady
+from luthier.secrets import Secret
 from luthier.uri import ToolUri
 
 NOISE = ServerNoise(at=1.0, server="git", message="odd")
@@ -78,3 +79,22 @@ def test_an_event_cannot_be_changed() -> None:
     ended = CallEnded(at=1.0, call_id="c", uri=ToolUri.custom("add"), outcome="ok", duration=3.0)
     with pytest.raises(AttributeError):
         ended.outcome = "error"  # type: ignore[misc]
+
+
+def test_what_others_said_is_redacted_for_every_listener() -> None:
+    Secret("canary-in-an-event")
+    listener = Listener()
+    observers = Observers([listener])
+    said = "it is canary-in-an-event"
+    for event in (
+        ServerNoise(at=1.0, server="git", message=said),
+        events.ServerFailed(at=1.0, server="git", message=said),
+        events.ServerStopped(at=1.0, server="git", reason=said),
+        events.CallProgressed(at=1.0, call_id="c", uri=ToolUri.mcp("a", "b"), progress=1, message=said),
+        events.StepDone(at=1.0, run="r", step="s", status="failed", duration=1, reason=said),
+        events.RunDone(at=1.0, run="r", ensemble="e", success=False, duration=1, reason=said),
+    ):
+        observers.notify(event)
+    assert len(listener.heard) == 6
+    assert "canary" not in repr(listener.heard)
+    assert repr(listener.heard).count("it is [redacted]") == 6

@@ -158,8 +158,14 @@ Event = (
 )
 
 
+_QUIET = frozenset({CallStarted, CallEnded, ServerStarting, ServerReady, RunBegan, StepBegan})
+"""Events that repeat nobody's words; every call makes two of them."""
+
+
 def _redacted(event: Event) -> Event:
     """The event with what others said in it redacted; most say nothing."""
+    if type(event) in _QUIET:
+        return event
     match event:
         case ServerFailed(message=said) | ServerNoise(message=said) | CallProgressed(message=said) if said:
             return msgspec.structs.replace(event, message=redact(said))
