@@ -69,7 +69,7 @@ def test_steps_of_a_nested_run_are_indented() -> None:
     assert "   deep" in drawn(board)
 
 
-def at_terminal(folder: Path, *words: str, typed: str = "", **environ: str) -> str:
+def at_terminal(folder: Path, *words: str, typed: str = "", early: bool = False, **environ: str) -> str:
     """What the command writes when stdout and stderr are a terminal, and stdin where something is typed."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -81,12 +81,15 @@ def at_terminal(folder: Path, *words: str, typed: str = "", **environ: str) -> s
         env=os.environ | {"TERM": "xterm", "COLUMNS": "120"} | environ,
     )
     os.close(theirs)
-    if typed:
+    if early:
         os.write(ours, typed.encode())
     seen = b""
     try:
         while chunk := os.read(ours, 65536):
             seen += chunk
+            if typed and not early and b"[no] " in seen:
+                os.write(ours, typed.encode())
+                typed = ""
     except OSError:
         pass  # the other end is closed: the command has ended
     finally:
@@ -129,6 +132,14 @@ def test_a_person_at_a_terminal_is_asked_in_place(
     assert '/name = "Al"' in seen
     assert "luthier.yaml:" in seen
     assert said in seen
+
+
+def test_what_was_typed_before_the_question_is_no_answer(project: Path) -> None:
+    with (project / "luthier.yaml").open("a") as file:
+        file.write(ASKING + "approval_timeout: 1000\n")
+    seen = at_terminal(project, "call", "mcp://greeter/greet", "-a", "name=Al", typed="yes\n", early=True)
+    assert "wants an approval" in seen
+    assert "Hello, Al" not in seen
 
 
 @pytest.mark.parametrize(("no_color", "painted"), [("", True), ("1", False)])

@@ -27,7 +27,7 @@ from luthier.errors import (
 )
 from luthier.spec import ServerEntry
 from luthier.taint import UNTRUSTED
-from luthier.testing import FakeClock, MemoryAudit, MemoryServer
+from luthier.testing import FakeClock, MemoryAudit, MemoryServer, MemoryState
 from luthier.wire import Hang, Result
 
 if TYPE_CHECKING:
@@ -513,3 +513,15 @@ async def test_what_is_not_trusted_is_told_in_the_shape_of_a_taint_registry(tmp_
     assert drained["greeter:greet"] == [entry]
     assert drained["greeter:fail"] == [entry | {"tool_name": "fail"}], "errors are words of the server too"
     assert rt.tools.drain_taint_entries() == {}
+
+
+async def test_a_required_server_that_is_turned_off_is_not_connected(tmp_path: Path) -> None:
+    server, state = greeter(), MemoryState()
+    state.put("disabled", "server:greeter", {})
+    project = {"mcpServers": {"greeter": ENTRY | {"required": True}}}
+    way = {"greeter": server.transport}
+    async with Runtime.open(project, root=tmp_path, transports=way, state=state):
+        assert server.connections == 0
+    state.delete("disabled", "server:greeter")
+    async with Runtime.open(project, root=tmp_path, transports=way, state=state):
+        assert server.connections == 1

@@ -77,10 +77,11 @@ def deny(context: typer.Context, request: IdArgument, json: JsonOption = False) 
 def _decide(context: typer.Context, id: str, word: str, *, json: bool) -> int:
     import msgspec
 
+    from luthier.cli.asking import person
     from luthier.cli.render import echo, to_json
     from luthier.text import one_line
 
-    decided = _asked(context, lambda approvals: getattr(approvals, word)(id, via="cli"))
+    decided = _asked(context, lambda approvals: getattr(approvals, word)(id, via=f"cli, {person()}"))
     if json:
         echo(to_json(msgspec.to_builtins(decided)))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 import threading
 from contextlib import nullcontext
@@ -17,23 +18,40 @@ if TYPE_CHECKING:
 _one_at_a_time = threading.Lock()
 
 
-def asker(
-    paused: Callable[[], AbstractContextManager[object]] = nullcontext,
-) -> Callable[[Request], bool] | None:
-    """What asks on this terminal; None where there is none to ask on. `paused` keeps the progress still."""
-    if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
-        return None
+class Asker:
+    """Asks on this terminal. `via` is what the audit log says of who answered."""
 
-    def ask(request: Request) -> bool:
+    def __init__(self, paused: Callable[[], AbstractContextManager[object]]) -> None:
+        self._paused = paused
+        self.via = f"terminal, {person()}"
+
+    def __call__(self, request: Request) -> bool:
+        """Ask, and take only what is typed after the question."""
+        import termios
+
         from luthier.cli.render import echo, paint
 
-        with _one_at_a_time, paused():
+        with _one_at_a_time, self._paused():
             echo("\n".join(lines_of(request)), sys.stderr)
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
             sys.stderr.write(f"{paint('approve this call?', 'yellow')} yes or [no] ")
             sys.stderr.flush()
             return sys.stdin.readline().strip().lower() in ("y", "yes")
 
-    return ask
+
+def asker(paused: Callable[[], AbstractContextManager[object]] = nullcontext) -> Asker | None:
+    """What asks on this terminal; None where there is none. `paused` keeps the progress still meanwhile."""
+    if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
+        return None
+    return Asker(paused)
+
+
+def person() -> str:
+    """Who is logged in, as far as the machine knows."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "somebody"
 
 
 def lines_of(request: Request) -> list[str]:

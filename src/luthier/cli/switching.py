@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 def switched(context: typer.Context, what: str, *, on: bool) -> int:
     """Turn `server:ID` or `agent:NAME` on or off."""
+    from luthier.cli.asking import person
     from luthier.cli.render import echo
     from luthier.text import one_line
 
+    via = f"cli, {person()}"
+
     asked(
         found_project(context),
-        lambda switches: switches.enable(what, via="cli") if on else switches.disable(what, via="cli"),
+        lambda switches: switches.enable(what, via=via) if on else switches.disable(what, via=via),
     )
     kind, _, name = what.partition(":")
     echo(f"{'enabled' if on else 'disabled'}: {kind} {one_line(name)}")

@@ -149,7 +149,7 @@ class Approval:
 
     async def _asked_back(self, request: Request, callback: Callback) -> None:
         """Have the callback decide; whatever is not True is a no, and so is a callback that fails."""
-        via = "callback"
+        via = getattr(callback, "via", "callback")
         try:
             if inspect.iscoroutinefunction(callback):
                 answer = await callback(request)

@@ -128,7 +128,7 @@ class Asked(_Record, frozen=True, tag="asked", gc=False):
 
 
 class Decided(_Record, frozen=True, tag="decided", gc=False):
-    """Somebody said yes or no to a request. `via`: cli, python, terminal or callback."""
+    """Somebody said yes or no to a request. `via`: by cli, python, terminal or callback."""
 
     call: str
     uri: str

@@ -134,6 +134,10 @@ class KillSwitch:
             return said(_refusal(call, denial))
         return self._flown(call, inner)
 
+    async def is_off(self, server: str) -> bool:
+        """Whether a server is off, or nobody can tell."""
+        return await self._is_blind() or f"server:{server}" in self.off
+
     def denial(self, server: str, principals: tuple[str, ...]) -> Denial | None:
         """Why these may not use that server, or None."""
         return (self.server_denial(server) or self.caller_denial(principals)) if self.off else None
@@ -162,12 +166,7 @@ class KillSwitch:
         )
 
     async def _after_a_look(self, call: GateCall, inner: Next) -> Up:
-        try:
-            async with self._looking:
-                if self._clock.monotonic() - self._looked > STALE:
-                    await self.look()
-        except Exception:  # noqa: BLE001  (whatever it is: not to know is a no)
-            _log.warning("the kill switch could not be read", exc_info=True)
+        if await self._is_blind():
             return call.refuse(
                 "denied",
                 "What is turned off cannot be read, so nothing is called.",
@@ -177,6 +176,17 @@ class KillSwitch:
             )
         denial = self.caller_denial(call.call.context.principals)
         return _refusal(call, denial) if denial else await self._flown(call, inner)
+
+    async def _is_blind(self) -> bool:
+        """Whether what is off is not known, after a look if need be."""
+        try:
+            async with self._looking:
+                if self._clock.monotonic() - self._looked > STALE:
+                    await self.look()
+        except Exception:  # noqa: BLE001  (whatever it is: not to know is a no)
+            _log.warning("the kill switch could not be read", exc_info=True)
+            return True
+        return False
 
     async def _flown(self, call: GateCall, inner: Next) -> Up:
         task = asyncio.current_task()

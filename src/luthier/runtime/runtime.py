@@ -223,7 +223,7 @@ class Runtime:
         try:
             async with asyncio.TaskGroup() as tasks:
                 for entry in self.project.servers.values():
-                    if entry.required and not entry.disabled:
+                    if entry.required and not entry.disabled and not await self._switch.is_off(entry.id):
                         tasks.create_task(self._manager.connect(entry.id))
         except BaseExceptionGroup as group:
             await self.close()
