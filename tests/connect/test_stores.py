@@ -17,6 +17,7 @@ from luthier.connect.locked_file import locked
 from luthier.errors import NotFoundError, SpecError, StoreError
 from luthier.spec import Auth, ServerEntry, ToolFilter, load_project
 from luthier.store import DEFAULT, Database, SqlServers
+from tests.connect.writers import add_forever, add_many
 from tests.spec.entries import ENTRIES
 
 if TYPE_CHECKING:
@@ -315,37 +316,23 @@ def test_a_lock_that_is_not_given_back_is_told_of(path: Path) -> None:
 SPAWN = multiprocessing.get_context("spawn")
 
 
-def _add_many(path: Path, number: int) -> None:
-    store = YamlServers(path)
-    for turn in range(10):
-        store.add(ServerEntry(id=f"s{number}-{turn}", command="uvx"))
-        store.replace(ServerEntry(id=f"s{number}-{turn}", command="npx"))
-
-
 def test_concurrent_writers_lose_nothing(path: Path) -> None:
     path.write_text("# all of them\nservers:\n", encoding="utf-8")
-    writers = [SPAWN.Process(target=_add_many, args=(path, number)) for number in range(3)]
+    writers = [SPAWN.Process(target=add_many, args=(path, number)) for number in range(3)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join(50)
     assert [writer.exitcode for writer in writers] == [0, 0, 0]
     entries = YamlServers(path).load().entries
-    assert sorted(entries) == sorted(f"s{number}-{turn}" for number in range(3) for turn in range(10))
+    assert sorted(entries) == sorted(f"s{number}-{turn}" for number in range(3) for turn in range(8))
     assert {entry.command for entry in entries.values()} == {"npx"}
-
-
-def _add_forever(path: Path) -> None:
-    store = YamlServers(path)
-    while True:
-        store.add(GIT)
-        store.remove("git")
 
 
 def test_a_writer_that_is_killed_leaves_a_file_that_can_be_read_and_edited(path: Path) -> None:
     path.write_text("# here\nservers:\n  time: {command: uvx}\n", encoding="utf-8")
     before = path.stat().st_ino
-    writer = SPAWN.Process(target=_add_forever, args=(path,))
+    writer = SPAWN.Process(target=add_forever, args=(path,))
     writer.start()
     while path.stat().st_ino == before:  # bounded by the time of a test
         os.sched_yield()
