@@ -88,6 +88,15 @@ def test_a_long_text_is_cut() -> None:
     assert [finding.rule for finding in cleaned.findings] == ["long"]
 
 
+def test_the_borders_of_what_is_padding_stacked_or_long() -> None:
+    for kept in ("a" + " " * 40 + "b", "a\n\n\nb", "a" + "\u0301" * 4, "x" * 10_000):
+        assert shown_text(kept) == (kept, ())
+    assert shown_text("a" + " " * 41 + "b") == ("a b", ("padding",))
+    assert shown_text("a\n\n \n\nb") == ("a\n\nb", ("padding",))
+    assert shown_text("a" + "\u0301" * 5) == ("a" + "\u0301" * 4, ("marks",))
+    assert shown_text("x" * 10_001) == ("x" * 9_999 + "…", ("long",))
+
+
 def test_texts_are_cleaned_wherever_they_stand_and_nothing_else_is_touched() -> None:
     schema = {
         "type": "object",
