@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from luthier.connect.sandbox.mounts import interpreter_of
 from luthier.connect.start import Draft, Pinned, refuse, variables, written
 from luthier.spec.commands import ArgumentFault
 from luthier.spec.places import is_folder
@@ -42,11 +43,15 @@ def draft_of(
         refuse(entry, f"the value of {written(name)} {why}", "launch", "values", name)
     executable, script = Path(profile.executable), _script(entry, profile)
     pinned = [Pinned(executable, "the program", ("executable",), profile.sha256, executable=True)]
+    env = _env(entry, profile, environ)
+    interpreter = interpreter_of(executable, env["PATH"])
+    if interpreter is not None:
+        pinned.append(Pinned(interpreter, "the interpreter", ("executable",), executable=True))
     if script is not None:
         pinned.append(Pinned(script, "the script", ("args",), profile.script_sha256))
     return Draft(
         argv=(profile.executable, *profile.filled(launch.values)),
-        env=_env(entry, profile, environ),
+        env=env,
         cwd=_cwd(entry, profile),
         script=script,
         sandbox=profile.sandbox,

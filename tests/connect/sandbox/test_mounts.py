@@ -107,3 +107,15 @@ def test_paths_that_cannot_be_seen_are_named(tmp_path: Path) -> None:
     assert "the project's own files" in unfit(tmp_path, write=(str(tmp_path.parent),))[0]
     said, key, _ = unfit(tmp_path, write=("work",), read=("work/turned",))
     assert ("could turn elsewhere" in said, key) == (True, "read")
+
+
+def test_a_package_of_npm_is_seen_with_its_neighbours(tmp_path: Path) -> None:
+    modules = tmp_path / "tools" / "node_modules"
+    script = modules / "server" / "node_modules" / "inner" / "dist" / "index.js"
+    script.parent.mkdir(parents=True)
+    script.write_text("")
+    (modules / ".bin").mkdir()
+    (modules / ".bin" / "server").symlink_to("../server/node_modules/inner/dist/index.js")
+    there = targets(seen(tmp_path / "project", script=modules / ".bin" / "server"))
+    assert str(modules) in there
+    assert str(tmp_path / "tools") not in there

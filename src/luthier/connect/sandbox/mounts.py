@@ -146,7 +146,7 @@ def _program(program: Path, path: str) -> Iterator[Mount]:
         for part in _PARTS:
             if (prefix / part).exists():
                 yield Mount((prefix / part).resolve(), prefix / part)
-    interpreter = _first_line(program, path)
+    interpreter = interpreter_of(program, path)
     if interpreter is not None and interpreter != program:
         yield from _program(interpreter, path)
 
@@ -173,7 +173,7 @@ def _is_prefix(prefix: Path) -> bool:
     )
 
 
-def _first_line(program: Path, path: str) -> Path | None:
+def interpreter_of(program: Path, path: str) -> Path | None:
     """The interpreter that a script names behind #!, looked up if it is named by `env`."""
     try:
         with program.open("rb") as stream:
@@ -190,7 +190,13 @@ def _first_line(program: Path, path: str) -> Path | None:
 
 
 def _script(script: Path, root: Path) -> Iterator[Mount]:
-    """The folder of the script; of the project's own folder, and those above it, only the script itself."""
+    """The folder of the script; of the project's own folder, and those above it, only the script itself.
+
+    A package that npm installed is seen with all that lies in the same node_modules.
+    """
     for place in dict.fromkeys((script, script.resolve())):
-        seen = place if _covers(place.parent, root) or _covers(place.parent, root.resolve()) else place.parent
+        seen = next((folder for folder in reversed(place.parents) if folder.name == "node_modules"), None)
+        if seen is None:
+            own = _covers(place.parent, root) or _covers(place.parent, root.resolve())
+            seen = place if own else place.parent
         yield Mount(seen.resolve(), seen)
