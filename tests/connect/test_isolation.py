@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from luthier.connect import ServerRegistry
-from luthier.connect.isolation import isolated
+from luthier.connect.isolation import Host, isolated
 from luthier.connect.launch import prepare
 from luthier.connect.sandbox import Works
 from luthier.connect.start import Draft
@@ -19,6 +19,7 @@ from luthier.spec import Hole, Launch, LaunchProfile, Sandbox, ServerEntry
 
 if TYPE_CHECKING:
     from luthier.wire import StdioLaunch
+    from luthier.wire.process import Armed
 
 NONE = Works(why="bubblewrap is not installed", fix="Install it.")
 SOME = Works(program="/usr/bin/bwrap")
@@ -27,7 +28,8 @@ ENTRY = ServerEntry(id="git", command="python")
 
 def started(root: Path, works: Works, environment: str = "development", **box: Any) -> StdioLaunch:
     draft = Draft(argv=(sys.executable, "x.py"), env={}, cwd=root, script=None, sandbox=Sandbox(**box))
-    return isolated(ENTRY, draft, ServerRegistry(root=root, environment=environment), lambda: works)
+    host = Host(lambda: works)
+    return isolated(ENTRY, draft, ServerRegistry(root=root, environment=environment), host)
 
 
 def refused(*args: Any, **box: Any) -> ConnectError:
@@ -69,6 +71,20 @@ def test_the_network_is_ours_in_development_and_none_in_production_unless_it_is_
         armed = launch.arm()
         armed.gone()
         assert ("--unshare-net" not in armed.argv) == shared
+
+
+def test_limits_that_cannot_be_kept_are_told_and_refused_where_they_were_asked_for(tmp_path: Path) -> None:
+    host = Host(lambda: SOME, group=lambda _: (), root=True)
+
+    def armed(**box: Any) -> Armed:
+        draft = Draft(argv=("/bin/true",), env={}, cwd=tmp_path, script=None, sandbox=Sandbox(**box))
+        launch = isolated(ENTRY, draft, ServerRegistry(root=tmp_path), host)
+        assert launch.arm is not None
+        return launch.arm()
+
+    assert "for root that needs a control group" in armed(mode="required").warning
+    with pytest.raises(ConnectError, match="its limits cannot be kept"):
+        armed(mode="required", max_processes=5)
 
 
 # Profiles

@@ -102,3 +102,16 @@ def test_a_file_with_other_content_is_another_file_even_if_it_was_known(program:
 def test_a_path_that_no_file_can_have_is_unfit(program: Path) -> None:
     assert "cannot be opened" in unfit(program.parent / "a\0b")
     assert "cannot be opened" in unfit(program / "below")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_belongs_to_somebody_else_is_unfit(program: Path) -> None:
+    os.chown(program, 12345, -1)
+    assert "belongs to somebody else" in unfit(program)
+    os.chown(program, 0, -1)
+    link = program.parent / "link"
+    link.symlink_to("server")
+    os.chown(link, 12345, -1, follow_symlinks=False)
+    assert "by a link that belongs to somebody else" in unfit(link)
+    os.chown(program.parent, 12345, -1)
+    assert "in a folder of somebody else" in unfit(program)

@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from luthier.connect.sandbox import Works
 from luthier.doctor import CHECKS, Case, Finding, examine
 from luthier.doctor.sandbox import sandbox
+from luthier.errors import Fault, SpecError
 from luthier.spec import Project, read_project
 from luthier.store import Database, SqlState
 
@@ -184,3 +186,21 @@ def test_a_check_that_fails_is_a_finding_and_stops_no_other(tmp_path: Path) -> N
     assert told["odd"][0].status == "broken"
     assert "ZeroDivisionError: ouch" in told["odd"][0].said
     assert told["servers"][0].status == "off"
+
+
+def test_a_log_that_cannot_be_written_is_broken(tmp_path: Path) -> None:
+    (tmp_path / ".luthier").write_text("")
+    assert found("audit", project(tmp_path))["log"].status == "broken"
+
+
+def test_a_project_in_memory_has_no_database(tmp_path: Path) -> None:
+    assert statuses(found("store", msgspec.structs.replace(project(tmp_path), store=None))) == {
+        "database": "off"
+    }
+
+
+def test_an_entry_of_a_store_that_cannot_be_used_is_broken(tmp_path: Path) -> None:
+    made = msgspec.structs.replace(project(tmp_path), broken={"odd": SpecError([Fault("it is odd")])})
+    told = found("servers", made)
+    assert statuses(told) == {"odd": "broken"}
+    assert "it is odd" in told["odd"].said

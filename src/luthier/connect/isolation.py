@@ -12,9 +12,12 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from luthier.connect.profiled import HOME
 from luthier.connect.sandbox import (
@@ -27,32 +30,39 @@ from luthier.connect.sandbox import (
     mounts_of,
     working,
 )
-from luthier.connect.sandbox.limits import inside, remove
+from luthier.connect.sandbox.limits import Limits, inside, remove, shortfall
 from luthier.connect.start import refuse, written
 from luthier.connect.vouched import UnfitFileError, Vouched, vouch
 from luthier.wire import StdioLaunch
 from luthier.wire.process import Armed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from luthier.connect.registry import ServerRegistry
-    from luthier.connect.sandbox import Limits, Mounts
+    from luthier.connect.sandbox import Mounts
     from luthier.connect.start import Draft
     from luthier.spec import ServerEntry
 
 _FIX_PROFILE = "A launch profile runs only files that nobody but root and this user can change."
 
 
-def isolated(
-    entry: ServerEntry, draft: Draft, registry: ServerRegistry, find: Callable[[], Works] = working
-) -> StdioLaunch:
+class Host(msgspec.Struct, frozen=True):
+    """What the machine offers: its sandbox, control groups, and whether we are root on it."""
+
+    find: Callable[[], Works] = working
+    group: Callable[[Limits], tuple[Path, ...]] = cgroup
+    root: bool = False
+
+
+HOST = Host(root=os.geteuid() == 0)
+
+
+def isolated(entry: ServerEntry, draft: Draft, registry: ServerRegistry, host: Host = HOST) -> StdioLaunch:
     """How that draft is started here. Raises ConnectError where the sandbox it needs cannot be had."""
     production = registry.environment == "production"
     mode = draft.sandbox.mode or ("required" if production else "off")
     if production and mode != "required":
         refuse(entry, f"in production the sandbox is required, not {written(mode)}", *draft.keys)
-    works = None if mode == "off" else find()
+    works = None if mode == "off" else host.find()
     warning = ""
     if works is not None and not works.program:
         if mode == "required":
@@ -63,7 +73,7 @@ def isolated(
     for opened in _opened(entry, draft):  # so that what cannot be started is refused before it is tried
         opened.close()
     network = _network(draft, production=production)
-    arm = partial(_arm, entry, draft, works, mounts, warning, network=network)
+    arm = partial(_arm, entry, draft, works, mounts, warning, host=host, network=network)
     return StdioLaunch(
         server=entry.id,
         argv=draft.argv,
@@ -123,6 +133,7 @@ def _arm(
     mounts: Mounts | None,
     warning: str,
     *,
+    host: Host,
     network: bool,
 ) -> Armed:
     opened = _opened(entry, draft)
@@ -135,8 +146,8 @@ def _arm(
     if works is None or mounts is None:
         return _bare(draft, descriptors, started, warning)
     limits = limits_of(draft.sandbox)
-    groups = cgroup(limits) if os.geteuid() == 0 else ()
-    short = _shortfall(limits, root=os.geteuid() == 0, grouped=bool(groups))
+    groups = host.group(limits) if host.root else ()
+    short = shortfall(set_inside=inside(limits) is not None, root=host.root, grouped=bool(groups))
     if short and limits.asked:
         started()
         refuse(
@@ -183,12 +194,3 @@ def _drop(folder: str | None) -> None:
     if folder is not None:
         with contextlib.suppress(OSError):
             shutil.rmtree(folder)
-
-
-def _shortfall(limits: Limits, *, root: bool, grouped: bool) -> str:
-    """What is not kept of the limits; empty if all of it is."""
-    if inside(limits) is None and not grouped:
-        return "memory and processes are not limited: there is no prlimit"
-    if root and not grouped:
-        return "the number of processes is not limited: for root that needs a control group"
-    return ""

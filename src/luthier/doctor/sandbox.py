@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from luthier.connect.sandbox import Works, working
-from luthier.connect.sandbox.limits import Limits, controllers, inside
+from luthier.connect.sandbox.limits import Limits, controllers, inside, shortfall
 from luthier.doctor.finding import Case, Finding
 
 if TYPE_CHECKING:
@@ -45,12 +45,9 @@ def sandbox(
 
 
 def _limits(groups: Mapping[str, Path], *, root: bool) -> Iterator[Finding]:
-    if inside(Limits(1, 1)) is None:
-        said, fix = "there is no prlimit, so memory is not limited", "apt-get install util-linux"
-        yield Finding(name="limits", status="warning", said=said, fix=fix)
-    elif root and "pids" not in groups:
-        said = "for root, processes are limited by control groups, and none can be made here"
-        fix = "Run Luthier as an ordinary user."
-        yield Finding(name="limits", status="warning", said=said, fix=fix)
+    short = shortfall(set_inside=inside(Limits(1, 1)) is not None, root=root, grouped="pids" in groups)
+    if short:
+        fix = "Run Luthier as an ordinary user, with prlimit (util-linux) installed."
+        yield Finding(name="limits", status="warning", said=short, fix=fix)
     else:
         yield Finding(name="limits", status="ok", said="memory and processes of a server can be limited")

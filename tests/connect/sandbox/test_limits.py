@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.connect.sandbox.limits import Limits, cgroup, controllers, inside, limits_of, remove
+from luthier.connect.sandbox.limits import Limits, cgroup, controllers, inside, limits_of, remove, shortfall
 from luthier.spec import Sandbox
 
 if TYPE_CHECKING:
@@ -23,6 +23,13 @@ def test_the_words_set_memory_and_processes() -> None:
     words = inside(LIMITS) or ()
     assert "--data=1024" in words
     assert words[-1] == "--"
+
+
+def test_what_is_not_kept_is_told() -> None:
+    assert shortfall(set_inside=True, root=False, grouped=False) == ""
+    assert shortfall(set_inside=True, root=True, grouped=True) == ""
+    assert "needs a control group" in shortfall(set_inside=True, root=True, grouped=False)
+    assert "there is no prlimit" in shortfall(set_inside=False, root=False, grouped=False)
 
 
 def group(folder: Path, **files: str) -> Path:

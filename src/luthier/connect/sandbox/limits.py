@@ -59,6 +59,15 @@ def inside(limits: Limits) -> tuple[str, ...] | None:
     return (prlimit, f"--data={limits.memory}", f"--nproc={limits.processes + _OWN}", "--core=0", "--")
 
 
+def shortfall(*, set_inside: bool, root: bool, grouped: bool) -> str:
+    """What is not kept of the limits; empty if all of it is."""
+    if not set_inside and not grouped:
+        return "memory and processes are not limited: there is no prlimit"
+    if root and not grouped:
+        return "the number of processes is not limited: for root that needs a control group"
+    return ""
+
+
 def cgroup(limits: Limits, groups: Mapping[str, Path] | None = None) -> tuple[Path, ...]:
     """New control groups that bound processes and, where it can be, memory; none where that cannot be had."""
     there = controllers() if groups is None else groups
