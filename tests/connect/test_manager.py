@@ -809,6 +809,7 @@ async def test_a_try_tells_what_a_server_is_and_offers() -> None:
         "name": report.name,
         "tools": list(report.tools),
         "dropped": [{"name": tool.name, "reason": tool.reason} for tool in report.dropped],
+        "isolation": [],
         "seconds": 0.0,
     }
     assert "play" in report.tools
