@@ -8,6 +8,7 @@ what was asked for is not kept, and the sandbox says so.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
 import os
@@ -99,6 +100,11 @@ def remove(folders: Iterable[Path]) -> None:
             _busy.add(folder)
         else:
             _busy.discard(folder)
+
+
+@atexit.register
+def _leave_none() -> None:
+    remove(tuple(_busy))
 
 
 def _sweep(there: Mapping[str, Path]) -> None:
