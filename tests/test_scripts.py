@@ -1,4 +1,4 @@
-"""The scripts say plainly what is missing, the pins are exact, and the coverage table judges rightly."""
+"""The scripts say plainly what is missing, the pins are exact, and their tables are added up rightly."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from scripts import mutation
 from scripts.coverage_rooms import Tally, complaints, table, tallies
 
 ROOT = Path(__file__).parent.parent
@@ -138,3 +141,56 @@ def test_an_exception_lowers_the_bar_and_must_be_needed() -> None:
         "cli reaches 95 % now: take it off the exceptions"
     ]
     assert "drawn on a terminal" in table({"cli": Tally(100, 85)}, excepted)
+
+
+# The groups of mutants
+
+
+@pytest.mark.parametrize("name", mutation.GROUPS)
+def test_the_files_and_tests_of_a_group_of_mutants_are_there(name: str) -> None:
+    group = mutation.GROUPS[name]
+    assert [file for file in group.files if not list((ROOT / "src/luthier").glob(file))] == []
+    assert [path for path in group.tests if not (ROOT / path).exists()] == []
+    chosen = tomllib.loads(mutation.settings(group))["tool"]["mutmut"]
+    assert chosen["only_mutate"] == [f"src/luthier/{file}" for file in group.files]
+    assert chosen["pytest_add_cli_args_test_selection"] == list(group.tests)
+
+
+def test_a_mutant_counts_as_killed_where_a_test_failed_or_ran_out_of_time() -> None:
+    found = mutation.Tally()
+    for number, code in enumerate((1, 1, 3, 36, -24, 0, 33, -11, None)):
+        found.add(f"luthier.m.x_f__mutmut_{number}", code)
+    assert [end for _, end in found.survivors] == ["survived", "no test", "no verdict"]
+    assert found.percent == 62.5
+    assert found.line("m", 2.4) == (
+        "m: 9 mutants, 3 killed, 2 timed out, 3 survived, 1 not run: 62.5 % (2 s)"
+    )
+
+
+def test_a_group_of_which_nothing_ran_has_killed_nothing() -> None:
+    assert mutation.Tally().percent == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("luthier.taint.label.xǁLabelǁjoin__mutmut_12", "luthier.taint.label: Label.join 12"),
+        ("luthier.taint.label.x_join__mutmut_1", "luthier.taint.label: join 1"),
+        ("luthier.web.rules.x__is_inside__mutmut_3", "luthier.web.rules: _is_inside 3"),
+        ("something else", "something else"),
+    ],
+)
+def test_mutants_are_told_by_their_function_and_number(name: str, told: str) -> None:
+    assert mutation.readable(name) == told
+
+
+def test_a_group_that_is_not_there_is_answered_with_those_that_are() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/mutation.py", "label"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "no such group: label; there are labels, policies" in done.stderr

@@ -85,6 +85,15 @@ def test_what_is_no_plain_web_address_is_not_asked(url: str) -> None:
     assert NONE[url] in fault.why
 
 
+@pytest.mark.parametrize(
+    ("url", "hint"), [("https://ä/", "xn--"), ("https://me@a/", "auth:"), ("https://a/#b", "Leave it out")]
+)
+def test_where_there_is_another_way_to_write_it_a_fault_names_it(url: str, hint: str) -> None:
+    fault = form_fault(url)
+    assert fault is not None
+    assert hint in fault.hint
+
+
 @given(
     st.one_of(
         st.text(),
@@ -114,4 +123,5 @@ def test_an_origin_is_scheme_host_and_port() -> None:
 
 def test_an_address_is_shown_without_what_may_be_secret() -> None:
     assert shown("https://me:secret@h:1/a?token=x#y") == "https://h:1/a"
-    assert "secret" not in shown("https://me:secret@[h/")
+    assert shown("https://me:sec@ret@h/") == "https://h/"
+    assert shown("https://me:secret@[h/") == "an address that cannot be read"

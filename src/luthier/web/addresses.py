@@ -89,7 +89,7 @@ def address_fault(address: str, reach: Reach) -> UrlFault | None:
     if reach is Reach.any:
         return None
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        found = ipaddress.ip_address(address)
     except ValueError:
         return _ODD
     if leads_inside(found):
