@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from luthier.clock import settle
 from luthier.connect import MemoryState
 from luthier.context import CallContext
 from luthier.events import Observers
@@ -22,6 +23,7 @@ from luthier.govern import (
     Switches,
     Verdict,
 )
+from luthier.govern.approval import POLL
 from luthier.spec import Budget, Policies
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import ToolCall
@@ -93,6 +95,19 @@ class Gate(House):
             observers=Observers([self.notebook]),
             clock=self.clock,
         )
+
+    async def in_pauses(self, done: Callable[[], bool]) -> None:
+        """Turn the clock through short pauses only, until something is done.
+
+        Whatever waits longer waits for a thread, which has its own time, or for what is not to come.
+        """
+        async with asyncio.timeout(30):
+            while not done():
+                due = self.clock.next_due()
+                if due is not None and due <= 2 * POLL:  # pauses; the store has longer
+                    await self.clock.advance(due)
+                else:
+                    await settle()
 
     async def asked(self, uri: str, arguments: Any = None, **options: Any) -> Up:
         """One call through the gate that may take the time of a thread."""

@@ -128,20 +128,14 @@ class TestOneCall:
         other = Approvals(gate.state, MemoryAudit(), gate.clock)
         task = gate.start(gate.asked("mcp://mail/send", {"to": "a"}))
         await other.approve((await waiting(gate)).id)
-        async with asyncio.timeout(30):
-            while not gate.clock.waiting:
-                await settle()
-            while not task.done():
-                await gate.clock.advance(0.25)
+        await gate.in_pauses(task.done)
         assert isinstance(task.result(), ToolResult)
         assert gate.clock.monotonic() <= 1.0
 
     async def test_a_call_waits_as_long_as_it_may_and_no_longer(self) -> None:
         gate = house(approval_timeout=2.0)
         task = gate.start(gate.asked("mcp://mail/send", {"to": "a"}))
-        async with asyncio.timeout(30):
-            while not task.done():
-                await gate.clock.advance(0.25)
+        await gate.in_pauses(task.done)
         assert refused(task.result()).kind == "approval"
         assert await gate.approvals.list() == ()
 
@@ -241,20 +235,17 @@ class TestReplay:
         calls.append(gate.start(gate.asked("mcp://mail/send", {"to": "a"}, run="", step="", id="c2")))
         await settle()
         await gate.approvals.approve(request.id)
-        async with asyncio.timeout(30):
-            while not all(task.done() for task in calls):
-                await settle()
-                if gate.clock.waiting:
-                    await gate.clock.advance(1.0)
+        await gate.in_pauses(lambda: all(task.done() for task in calls))
         assert len(gate.servers["mail"].calls) <= 1
 
     async def test_it_expires_while_it_is_used(self) -> None:
         gate = house(approval_timeout=7200)
         task = gate.start(gate.asked("mcp://mail/send", {"to": "a"}))
-        await waiting(gate)
-        async with asyncio.timeout(30):
-            while not task.done():
-                await gate.clock.advance(600)
+        request = await waiting(gate)
+        row = gate.state.get("approvals", request.id)
+        assert row is not None
+        gate.state.put("approvals", request.id, {**row, "expires": gate.clock.now() + 0.5})
+        await gate.in_pauses(task.done)
         assert refused(task.result()).kind == "approval"
 
 
@@ -329,12 +320,14 @@ class TestCallbacks:
         async def approve(request: Request) -> bool:
             return request.uri == "mcp://mail/send"
 
-        assert isinstance((await self.through(approve))[1], ToolResult)
+        _, got = first = await self.through(approve)
+        assert isinstance(got, ToolResult)
 
         def promise(request: Request) -> Any:
             return approve(request)
 
         assert isinstance((await self.through(promise))[1], ToolResult)
+        assert first, "a gate is held until its test ends"
 
     @pytest.mark.parametrize("answer", [False, None, 1, "yes", "true", [True], {"approved": True}])
     async def test_what_is_not_true_is_a_no(self, answer: Any) -> None:
@@ -365,8 +358,7 @@ class TestCallbacks:
         async with asyncio.timeout(30):
             while not entered.is_set():
                 await settle()
-            while not task.done():
-                await gate.clock.advance(0.25)
+        await gate.in_pauses(task.done)
         leave.set()
         assert refused(task.result()).kind == "approval"
         assert gate.servers["mail"].calls == []
@@ -431,9 +423,7 @@ class TestTheStore:
         row = gate.state.get("approvals", request.id)
         assert row is not None
         gate.state.put("approvals", request.id, {**row, "state": "approved", "binding": "0" * 64})
-        async with asyncio.timeout(30):
-            while not task.done():
-                await gate.clock.advance(0.25)
+        await gate.in_pauses(task.done)
         assert refused(task.result()).kind == "approval"
         assert gate.servers["mail"].calls == []
 

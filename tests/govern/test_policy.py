@@ -393,7 +393,9 @@ class TestFunctions:
     async def through(self, *checks: Any, source: Any = None, call: dict[str, Any] | None = None) -> Up:
         gate = Gate(mail(), policies=policies(source or []), checks=checks)
         async with asyncio.timeout(30):
-            return await gate.gateway.call(send(**(call or {})))
+            up = await gate.gateway.call(send(**(call or {})))
+            await gate.manager.close_all()  # while somebody still holds it
+        return up
 
     async def test_a_function_sees_the_call(self) -> None:
         seen: list[PolicyCall] = []

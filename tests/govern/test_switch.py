@@ -50,16 +50,6 @@ async def under_way(gate: Gate, uri: str = "mcp://lute/slow", **rest: Any) -> as
     return task
 
 
-async def turned(gate: Gate, *moments: float) -> None:
-    """Let time pass in steps, with the threads of the store keeping up."""
-    for moment in moments:
-        before = gate.clock.waiting
-        await gate.clock.advance(moment)
-        async with asyncio.timeout(LONG):
-            while gate.clock.waiting < before:
-                await settle()
-
-
 class TestNewCalls:
     async def test_a_server_that_is_off_is_not_called(self) -> None:
         gate = house()
@@ -158,14 +148,10 @@ class TestCallsUnderWay:
                 await settle()
         began = gate.clock.monotonic()
         gate.state.put(KIND, "server:lute", {})
-        async with asyncio.timeout(LONG):
-            while not task.done():
-                await turned(gate, 0.25)
+        await gate.in_pauses(task.done)
         assert gate.clock.monotonic() - began < 1.0
         assert isinstance(task.result(), Refusal)
-        async with asyncio.timeout(LONG):
-            while gate.manager.state("lute") == "ready":
-                await turned(gate, 0.05)
+        await gate.in_pauses(lambda: gate.manager.state("lute") != "ready")
         watching.cancel()
         await asyncio.wait({watching})
 
@@ -306,8 +292,7 @@ class TestTheStore:
                 await settle()
             store.does = None
             gate.state.put(KIND, "agent:x", 1)
-            while not gate.switch.off:
-                await turned(gate, 0.25)
+        await gate.in_pauses(lambda: bool(gate.switch.off))
         watching.cancel()
         await asyncio.wait({watching})
 
@@ -318,10 +303,9 @@ class TestTheStore:
         gate = house()
         watching = gate.start(gate.switch.watch(close))
         gate.state.put(KIND, "server:lute", 1)
-        async with asyncio.timeout(LONG):
-            while not gate.switch.off:
-                await turned(gate, 0.25)
-        await turned(gate, 0.25)
+        await gate.in_pauses(lambda: bool(gate.switch.off))
+        later = gate.clock.monotonic() + 1.0
+        await gate.in_pauses(lambda: gate.clock.monotonic() >= later)
         assert not watching.done()
         watching.cancel()
         await asyncio.wait({watching})
