@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from luthier.spec import Retry
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.workflows.machine import Cancel, Command, End, Finish, Judge, Start, State, decide, fold, settle
-from luthier.workflows.plan import Node, Plan, arrange
+from luthier.workflows.nodes import Node
+from luthier.workflows.plan import Plan, arrange
+from luthier.workflows.progress import Progress
 from luthier.workflows.record import (
     BranchTaken,
     Data,
@@ -36,7 +38,7 @@ def node(key: str, needs: str = "", **rest: Any) -> Node:
 
 
 def group(key: str, members: str, wait_for: Any = "all", **rest: Any) -> Node:
-    return Node(key=key, members=tuple(members.split()), wait_for=wait_for, **rest)
+    return Node(key=key, kind="parallel", members=tuple(members.split()), wait_for=wait_for, **rest)
 
 
 def table(*nodes: Node, looked_at: Iterable[str] = ()) -> Table:
@@ -137,11 +139,24 @@ def snapshot(state: State) -> dict[str, Any]:
     """Everything a state holds, for comparing."""
     return {
         "nodes": {
-            key: tuple(getattr(progress, slot) for slot in type(progress).__slots__)
+            key: tuple(_shown(getattr(progress, slot)) for slot in type(progress).__slots__)
             for key, progress in state.nodes.items()
         },
-        "rest": {name: value for name, value in vars(state).items() if name != "nodes"},
+        "rest": {name: _shown(value) for name, value in vars(state).items() if name != "nodes"},
     }
+
+
+def _shown(value: Any) -> Any:
+    """Progress by its id."""
+    match value:
+        case Progress():
+            return value.key
+        case list():
+            return [_shown(item) for item in value]
+        case dict():
+            return {key: _shown(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def folded_again(one: Table) -> dict[str, Any]:

@@ -116,15 +116,16 @@ def walk(steps: list[dict[str, Any]], drawn: Drawn) -> dict[str, Mark]:
         names[f"input.{name}"] = Mark(value, frozenset({name} if bad else ()), bad)
     for step in steps:
         name = step["name"]
-        control = Mark(None)
-        if step["condition"] is not None:
-            control = walked(step["condition"], names)
-        runs = step["condition"] is None or control.value
+        control, runs = Mark(None), True
+        for decision in (step["around"], step["condition"]):
+            if decision is not None and runs:  # a condition that is not read decides nothing
+                decided = walked(decision, names)
+                control, runs = control.with_(decided), bool(decided.value)
         fields = fields_of(step, names, drawn) if runs else dict.fromkeys(step["fields"], Mark(None))
         marks = {field: mark.with_(control) for field, mark in fields.items()}
         for field, mark in marks.items():
             names[f"{name}.output{field}"] = mark
-        names[f"{name}.executed"] = Mark(bool(runs)).with_(control, *marks.values())
+        names[f"{name}.executed"] = Mark(runs).with_(control, *marks.values())
     return names
 
 
@@ -176,6 +177,7 @@ def drawings(draw: st.DrawFn) -> tuple[Drawn, list[dict[str, Any]], dict[str, tu
         steps.append(
             {"name": name, "kind": kind, "made_of": made_of, "condition": condition, "fields": fields}
             | {"tool": f"t{number}", "server": draw(st.sampled_from(["clean", "dirty"]))}
+            | {"before": list(refs), "around": None}
         )
         refs += [f"{name}.output{field}" for field in fields] + [f"{name}.executed"]
         booleans.append(f"{name}.executed")
@@ -188,7 +190,7 @@ def drawings(draw: st.DrawFn) -> tuple[Drawn, list[dict[str, Any]], dict[str, tu
         "outputs": {key: written(expression_) for key, expression_ in outputs.items()},
     }
     if draw(st.booleans()):
-        ensemble["flow"] = [{"agent": step["name"]} for step in steps]
+        ensemble["flow"] = flow_of(draw, steps)
     drawn = Drawn(
         ensemble,
         {name: draw(st.booleans()) for name in INPUTS},
@@ -196,6 +198,40 @@ def drawings(draw: st.DrawFn) -> tuple[Drawn, list[dict[str, Any]], dict[str, tu
         {tool: draw(st.booleans()) for tool in (*(f"t{n}" for n in range(TOOLS)), "deep")},
     )
     return drawn, steps, outputs
+
+
+def flow_of(draw: Any, steps: list[dict[str, Any]]) -> list[Any]:
+    """The steps in their order, some of them under a decision of a control step."""
+    flow: list[Any] = []
+    left = list(steps)
+    while left:
+        size = draw(st.integers(1, len(left)))
+        taken, left = left[:size], left[size:]
+        names = [step["name"] for step in taken]
+        ref = st.sampled_from(taken[0]["before"]).map(lambda text: ("ref", text))
+        decision = ("equal", draw(ref), draw(ref))
+        kind = draw(st.sampled_from(["none", "branch", "switch", "foreach", "while", "try"]))
+        text = inner(decision)
+        match kind:
+            case "none":
+                flow += names
+            case "try":
+                flow.append(
+                    {"try": names, "finally": [{"agent": taken[0]["name"], "id": f"again{len(flow)}"}]}
+                )
+            case "branch":
+                flow.append({"branch": {"condition": text, "then": names}})
+            case "switch":
+                flow.append({"switch": {"value": f"${{{text}}}", "cases": {"true": names}}})
+            case "foreach":
+                items = f"${{{text} ? [1, 2] : []}}"
+                flow.append({"foreach": {"items": items, "steps": names, "maxConcurrency": 1}})
+            case _:
+                flow.append({"while": {"condition": f"iteration < 2 && {text}", "steps": names}})
+        if kind not in ("none", "try"):
+            for step in taken:
+                step["around"] = decision
+    return flow
 
 
 def as_agent(step: dict[str, Any]) -> dict[str, Any]:
@@ -255,7 +291,7 @@ def mark_of_input(name: str, drawn: Drawn) -> Label:
 
 def named(source: Source) -> str:
     if source.tool == "endorse":
-        return f"endorse {source.call_id.rpartition('/')[2]}"
+        return f"endorse {source.call_id.rpartition('/')[2].rpartition('.')[2]}"
     return source.tool
 
 

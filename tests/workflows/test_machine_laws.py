@@ -7,70 +7,118 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.expr import compile_value
 from luthier.spec import Retry
-from luthier.taint import SECRET, TRUSTED, UNTRUSTED
+from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Labelled
 from luthier.workflows.machine import Cancel, End, Finish, Judge, Start, decide, fold
-from luthier.workflows.plan import Node, Plan, arrange
-from luthier.workflows.record import BranchTaken, StepEnded, StepStarted, decode, encode_all
+from luthier.workflows.nodes import Kind, Node
+from luthier.workflows.plan import Plan, arrange
+from luthier.workflows.record import BranchTaken, ItemsRead, StepEnded, StepStarted, decode, encode_all
 from tests.workflows.playing import Table, cancelled, failed, folded_again, ok, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from luthier.workflows.progress import Progress
+
 LABELS = st.sampled_from([TRUSTED, UNTRUSTED])
 KINDS = st.sampled_from(["code", "connect", "timeout", "denied"])
 
 
-@st.composite
-def plans(draw: st.DrawFn) -> Plan:
-    """A flow of steps and groups, groups within groups; steps name some of those before or beside them."""
-    nodes: list[Node] = []
-    names: list[str] = []
+READS = compile_value("${true}")
+KINDS_OF_GROUPS: list[Kind] = ["parallel", "branch", "switch", "try", "foreach", "while", "map-reduce"]
 
-    def step(parent: str, after: tuple[str, ...]) -> str:
-        key = f"s{len(nodes)}"
-        needs = tuple(draw(st.lists(st.sampled_from(names), unique=True, max_size=3))) if names else ()
-        looks = frozenset(name for name in needs if draw(st.booleans()))
+
+class Drawing:
+    """Draws the nodes of a plan: steps and control steps within each other; steps name some before them."""
+
+    def __init__(self, draw: Any) -> None:
+        self.draw = draw
+        self.nodes: list[Node] = []
+        self.names: list[str] = []
+
+    def item(self, depth: int, parent: str, after: tuple[str, ...]) -> str:
+        if depth == 0 or self.draw(st.integers(0, 2)):
+            return self.step(parent, after)
+        return self.group(depth, parent, after)
+
+    def step(self, parent: str, after: tuple[str, ...]) -> str:
+        draw, key = self.draw, f"s{len(self.nodes)}"
+        names = draw(st.lists(st.sampled_from(self.names), unique=True, max_size=3)) if self.names else []
         retry = draw(
             st.sampled_from([None, Retry(max_attempts=2), Retry(max_attempts=3, retry_on=("code",))])
         )
-        nodes.append(
+        self.nodes.append(
             Node(
                 key=key,
-                needs=needs,
-                after=tuple(name for name in after if name not in needs),
-                looks=looks,
+                needs=tuple(names),
+                after=tuple(name for name in after if name not in names),
+                looks=frozenset(name for name in names if draw(st.booleans())),
                 parent=parent,
                 conditional=draw(st.booleans()),
                 retry=retry,
             )
         )
-        names.append(key)
+        self.names.append(key)
         return key
 
-    def item(depth: int, parent: str, after: tuple[str, ...]) -> str:
-        if depth == 0 or draw(st.integers(0, 2)):
-            return step(parent, after)
-        key, place = f"g{len(nodes)}", len(nodes)
-        nodes.append(Node(key=key))
-        members = tuple(item(depth - 1, key, ()) for _ in range(draw(st.integers(0, 3))))
-        wait_for: Any = draw(st.sampled_from(["all", "any", "first"]))
-        nodes[place] = Node(key=key, after=after, parent=parent, members=members, wait_for=wait_for)
-        names.append(key)
+    def group(self, depth: int, parent: str, after: tuple[str, ...]) -> str:
+        kind = self.draw(st.sampled_from(KINDS_OF_GROUPS))
+        key, place = f"g{len(self.nodes)}", len(self.nodes)
+        self.nodes.append(Node(key=key))
+        fields: dict[str, Any] = {"reads": READS, "limit": self.draw(st.integers(1, 3))}
+        if kind == "parallel":
+            members = tuple(self.item(depth - 1, key, ()) for _ in range(self.draw(st.integers(0, 3))))
+            fields = {"wait_for": self.draw(st.sampled_from(["all", "any", "first"]))}
+        else:
+            parts = {name: f"{key}.{name}" for name in self.parts(kind)}
+            for part in parts.values():
+                self.sequence(depth - 1, key, part, scope=kind == "try")
+            members = tuple(parts.values())
+            cases = {name: part for name, part in parts.items() if name.startswith("case")}
+            fields |= {"parts": parts, "cases": cases}
+            if kind == "foreach" and self.draw(st.booleans()):
+                fields["breaks"] = READS
+        self.nodes[place] = Node(key=key, kind=kind, after=after, parent=parent, members=members, **fields)
+        self.names.append(key)
         return key
 
+    def parts(self, kind: Kind) -> list[str]:
+        must: dict[str, list[str]] = {
+            "branch": ["then"],
+            "try": ["steps"],
+            "map-reduce": ["body", "reduce"],
+        } | {"switch": ["case0"]}
+        may = {"branch": ["else"], "try": ["catch", "finally"], "switch": ["case1", "default"]}
+        found = must.get(kind, ["body"] if kind in ("foreach", "while") else [])
+        return found + [part for part in may.get(kind, []) if self.draw(st.booleans())]
+
+    def sequence(self, depth: int, parent: str, key: str, *, scope: bool) -> None:
+        place = len(self.nodes)
+        self.nodes.append(Node(key=key))
+        members: list[str] = []
+        for _ in range(self.draw(st.integers(1, 2))):
+            members.append(self.item(depth, key, tuple(members[-1:])))
+        self.nodes[place] = Node(key=key, kind="sequence", parent=parent, members=tuple(members), scope=scope)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """A flow of steps and control steps, within each other."""
+    drawing = Drawing(draw)
     written = draw(st.booleans())
     after: tuple[str, ...] = ()
     for _ in range(draw(st.integers(0, 5))):
-        last = item(2, "", after)
+        last = drawing.item(2, "", after)
         after = (last,) if written else ()
+    names = drawing.names
     looked_at = draw(st.lists(st.sampled_from(names), unique=True)) if names else []
-    return arrange(nodes, looked_at=looked_at)
+    return arrange(drawing.nodes, looked_at=looked_at)
 
 
 def play(table: Table, draw: Any) -> None:
     """Answer commands and end running steps in a drawn order, now and then stopping from outside."""
-    stops = draw(st.booleans())
+    stops = draw(st.integers(0, 2))
     while table.state.ended is None:
         running = [
             key
@@ -81,11 +129,8 @@ def play(table: Table, draw: Any) -> None:
         assert commands or running, "the run is stuck"
         choice = draw(st.sampled_from([*commands, *running]))
         match choice:
-            case Judge(step=key):
-                if draw(st.booleans()):
-                    table.judge(key, taken=draw(st.booleans()), label=draw(LABELS))
-                else:
-                    table.settle(key, failed("condition"))
+            case Judge():
+                judge(table, draw, choice)
             case Start(step=key, attempt=attempt):
                 table.append(StepStarted(), key, attempt)
             case End(step=key, data=data):
@@ -103,8 +148,23 @@ def play(table: Table, draw: Any) -> None:
                     case _:
                         table.settle(choice, failed(draw(KINDS), harmless=draw(st.booleans())))
         if stops and draw(st.integers(0, 15)) == 0 and table.state.ended is None:
-            stops = False
+            stops -= 1
             table.halt(draw(st.sampled_from(["cancelled", "timeout"])))
+
+
+def judge(table: Table, draw: Any, judge: Judge) -> None:
+    cases = sorted(table.state.nodes[judge.step].node.cases)
+    match judge.what:
+        case _ if draw(st.integers(0, 3)) == 0:
+            table.settle(judge.step, failed("condition"))
+        case "items":
+            items = Labelled(draw(st.lists(st.integers(0, 9), max_size=4)), draw(LABELS))
+            table.append(ItemsRead(items=items), judge.step)
+        case "value":
+            case = draw(st.sampled_from([None, *cases]))
+            table.append(BranchTaken(taken=case is not None, case=case, label=draw(LABELS)), judge.step)
+        case _:
+            table.append(BranchTaken(taken=draw(st.booleans()), label=draw(LABELS)), judge.step)
 
 
 @settings(deadline=None)
@@ -114,12 +174,16 @@ def test_every_run_ends_and_keeps_the_rules(data: st.DataObject, plan: Plan) -> 
     play(table, data.draw)
     assert table.entries[-1].kind == "RunEnded"
     ends = [entry.step for entry in table.entries if isinstance(entry.data, StepEnded)]
-    assert sorted(ends) == sorted(plan.nodes), "every step ends exactly once"
+    seen = [progress for progress in table.state.nodes.values() if not progress.quiet]
+    assert sorted(ends) == sorted(progress.key for progress in seen), "every step ends exactly once"
+    assert all(progress.ended for progress in table.state.nodes.values()), "parts end too"
     assert not list(started_too_early(table)), "no step starts before what it waits for has ended"
     assert not list(started_though_blocked(table)), (
         "no step starts that needs a failed one it does not look at"
     )
     assert not list(started_after_halt(table)), "no step starts after a failure that nobody looks at"
+    halts = sum(entry.kind == "RunHalted" for entry in table.entries)
+    assert halts > 1 or not list(lasts_not_begun(table)), "what stands under finally starts in any case"
     assert_success_is_what_the_failures_say(table)
 
 
@@ -156,12 +220,23 @@ def started_too_early(table: Table) -> Iterator[str]:
     begun: set[str] = set()
     for entry in table.entries:
         if isinstance(entry.data, StepStarted | BranchTaken):
-            node = table.plan.nodes[entry.step]
-            if not ended.issuperset(node.waits_for) or (node.parent and node.parent not in begun):
+            one = table.state.nodes[entry.step]
+            awaited = {one.prefixes[-1] + key for key in table.plan.waits[one.node.key]}
+            if not ended.issuperset(awaited) or not begun.issuperset(group.key for group in seen_around(one)):
                 yield entry.step
             begun.add(entry.step)
         elif isinstance(entry.data, StepEnded):
             ended.add(entry.step)
+
+
+def around(one: Progress) -> Iterator[Progress]:
+    while one.parent is not None:
+        one = one.parent
+        yield one
+
+
+def seen_around(one: Progress) -> Iterator[Progress]:
+    return (group for group in around(one) if not group.quiet)
 
 
 def started_though_blocked(table: Table) -> Iterator[str]:
@@ -170,50 +245,91 @@ def started_though_blocked(table: Table) -> Iterator[str]:
         if isinstance(entry.data, StepEnded):
             ends[entry.step] = entry.data.end
         elif isinstance(entry.data, StepStarted):
-            node = table.plan.nodes[entry.step]
-            if any(ends.get(key) in ("failed", "blocked") for key in node.needs if key not in node.looks):
-                yield entry.step
+            one = table.state.nodes[entry.step]
+            for key in one.node.needs:
+                known = ends.get(one.prefixes[table.plan.shared(key, one.node.key)] + key)
+                if key not in one.node.looks and known in ("failed", "blocked"):
+                    yield entry.step
 
 
-def unlooked(table: Table, ends: Mapping[str, str], key: str) -> bool:
-    """Whether this failure is one that nobody looks at, told independently of the machine."""
-    return not any(ends.get(looker) != "blocked" for looker in table.plan.lookers[key])
+def is_last(one: Progress) -> bool:
+    return one.node.key.endswith(".finally")
 
 
-def matters(table: Table, key: str) -> bool:
-    node = table.plan.nodes[key]
-    return table.plan.covers[key] == key and (node.members is None or node.wait_for != "all")
+def scopes(one: Progress) -> Iterator[Progress | None]:
+    """The scopes that a failure could keep this from starting in: none beyond a `finally`."""
+    for group in around(one):
+        if group.node.scope:
+            yield group
+        if is_last(group):
+            return
+    yield None
+
+
+def nearest(one: Progress) -> Progress | None:
+    return next((group for group in around(one) if group.node.scope), None)
+
+
+def is_looked_at(table: Table, ends: Mapping[str, str], one: Progress, scope: Progress | None) -> bool:
+    """Whether somebody in the scope looks at this failure, told independently of the machine."""
+    for looker in table.plan.lookers[one.node.key]:
+        if not looker:
+            if scope is None:
+                return True
+            continue
+        loops = len(table.plan.loops[looker])
+        inside = scope is None or scope.node.key in (looker, *table.plan.around[looker])
+        if inside and ends.get(one.prefixes[loops] + looker) != "blocked":
+            return True
+    return False
+
+
+def counts(one: Progress) -> bool:
+    """Whether this is a step whose failure is weighed by itself."""
+    return one.node.members is None and (one.parent is None or one.parent.node.wait_for == "all")
 
 
 def started_after_halt(table: Table) -> Iterator[str]:
+    """Steps that start although a scope around them has a failure that nobody in it looks at."""
     ends: dict[str, str] = {}
-    halted = False
+    halted: set[str] = set()  # ids of scopes; the run is ""
     for entry in table.entries:
-        if isinstance(entry.data, StepStarted) and halted:
-            yield entry.step
+        if isinstance(entry.data, StepStarted):
+            here = {"" if scope is None else scope.key for scope in scopes(table.state.nodes[entry.step])}
+            if here & halted:
+                yield entry.step
         if entry.kind == "RunHalted":
-            halted = True
+            halted.add("")
         if isinstance(entry.data, StepEnded):
             ends[entry.step] = entry.data.end
-            halted = halted or any(
-                end == "failed" and matters(table, key) and unlooked(table, ends, key) and leaf(table, key)
-                for key, end in ends.items()
-            )
+            for key, end in ends.items():
+                one = table.state.nodes[key]
+                scope = nearest(one)
+                if end == "failed" and counts(one) and not is_looked_at(table, ends, one, scope):
+                    halted.add("" if scope is None else scope.key)
 
 
-def leaf(table: Table, key: str) -> bool:
-    return table.plan.nodes[key].members is None
+def lasts_not_begun(table: Table) -> Iterator[str]:
+    """Steps at the beginning of a `finally` that nothing keeps from running, and that did not run."""
+    started = {entry.step for entry in table.entries if isinstance(entry.data, StepStarted)}
+    for one in table.state.nodes.values():
+        group = one.parent
+        if group is None or not is_last(group) or group.parent is None or group.parent.key not in started:
+            continue
+        free = not (one.node.needs or one.node.conditional or one.node.members or one.node.after)
+        if free and one.key not in started:
+            yield one.key
 
 
 def assert_success_is_what_the_failures_say(table: Table) -> None:
     ended = table.state.ended
     assert ended is not None
-    ends = {key: progress.ended.end for key, progress in table.state.nodes.items() if progress.ended}
+    ends = {key: one.ended.end for key, one in table.state.nodes.items() if one.ended}
     stopped = any(entry.kind == "RunHalted" for entry in table.entries)
-    lonely = [key for key, end in ends.items() if end == "failed" and matters(table, key)]
-    lonely = [key for key in lonely if unlooked(table, ends, key)]
+    failures = [one for one in table.state.nodes.values() if ends[one.key] == "failed" and counts(one)]
+    lonely = [one for one in failures if nearest(one) is None and not is_looked_at(table, ends, one, None)]
     if ended.success:
         assert not stopped
-        assert not [key for key in lonely if leaf(table, key)]
+        assert not lonely
     else:
-        assert stopped or ended.step in lonely
+        assert stopped or ends[ended.step] == "failed"

@@ -108,9 +108,8 @@ outputs: {x: "${parallel_1.failed}"}
         assert made.nodes["b"].parent == "parallel_1"
         assert made.nodes["b"].needs == ("c",)
         assert made.lookers["a"] == made.lookers["parallel_1"] == (OUTPUTS,)
-        assert made.covers["a"] == "parallel_1"
         assert made.last == "parallel_1"
-        assert list(made.leaves("parallel_1")) == ["a", "b"]
+        assert list(made.below("parallel_1")) == ["parallel_1", "a", "b"]
         assert made.step("a").name == "a"
         with pytest.raises(KeyError):
             made.step("parallel_1")
@@ -132,7 +131,7 @@ outputs: {x: "${parallel_1.failed}"}
         assert second.condition is not None
         assert (first.condition.source, second.condition.source) == ("${false}", "${true}")
 
-    def test_a_group_inside_answers_to_the_outermost_that_does_not_wait_for_all(self) -> None:
+    def test_a_failure_inside_a_group_that_does_not_wait_for_all_stays_in_its_member(self) -> None:
         made = arrange(
             [
                 group("g", "h", "any"),
@@ -144,7 +143,7 @@ outputs: {x: "${parallel_1.failed}"}
                 node("z", parent="all"),
             ]
         )
-        assert made.covers == {"g": "g", "h": "g", "k": "g", "x": "g", "y": "g", "all": "all", "z": "z"}
+        assert [key for key, found in made.nodes.items() if found.scope] == ["h", "k"]
 
 
 class TestFaults:

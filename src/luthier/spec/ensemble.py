@@ -11,12 +11,11 @@ import msgspec
 
 from luthier.errors import Fault
 from luthier.expr import Compiled
+from luthier.spec.control import FlowItem, Retry
 from luthier.spec.origin import NOWHERE, Origin
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
 Operation = Literal["tools", "code", "transform", "ensemble", "endorse"]
-Backoff = Literal["exponential", "linear", "fixed"]
-WaitFor = Literal["all", "any", "first"]
 TableFormat = Literal["csv", "tsv", "jsonl"]
 CoerceType = Literal["string", "number", "boolean", "date"]
 
@@ -100,16 +99,6 @@ class EndorseConfig(msgspec.Struct, frozen=True, kw_only=True):
 Config = ToolsConfig | CodeConfig | TransformConfig | EnsembleConfig | EndorseConfig
 
 
-class Retry(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a step is tried in all, and the waits between. `retry_on`: statuses and error kinds."""
-
-    max_attempts: int = 3
-    backoff: Backoff = "exponential"
-    initial_delay: float = 1.0
-    max_delay: float = 30.0
-    retry_on: tuple[int | str, ...] = (500, 502, 503, 504)
-
-
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One step. `inputs` None: it gets the ensemble's inputs. `timeout` None: no limit of its own."""
 
@@ -123,32 +112,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     retry: Retry | None = None
     timeout: float | None = None
     origin: Origin = NOWHERE
-
-
-class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in the written order where a step runs. What is set here wins over the step's own.
-
-    `step` names the definition; `name` is what expressions call this place, the same unless `id` is given.
-    """
-
-    step: str
-    name: str
-    inputs: Compiled | None = None
-    condition: Compiled | None = None
-    depends_on: tuple[str, ...] = ()
-    retry: Retry | None = None
-    timeout: float | None = None
-
-
-class ParallelFlow(msgspec.Struct, frozen=True, kw_only=True):
-    """Items that run at the same time. `name` in expressions: `id`, else `parallel_<index in flow>`."""
-
-    name: str
-    steps: tuple[FlowStep | ParallelFlow, ...]
-    wait_for: WaitFor = "all"
-
-
-FlowItem = FlowStep | ParallelFlow
 
 
 class Ensemble(msgspec.Struct, frozen=True, kw_only=True):

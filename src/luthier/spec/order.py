@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from luthier.spec.ensemble import FlowStep
-from luthier.spec.names import LOOP_NAMES, SCOPE
+from luthier.spec.names import BREAK_NAMES, LOOP_NAMES, SCOPE
 from luthier.spec.words import meant, quoted
 from luthier.text import one_line
 
@@ -14,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from luthier.errors import Fault
-    from luthier.spec.draft import Draft, Place, Uses
-    from luthier.spec.ensemble import FlowItem
+    from luthier.spec.draft import Draft, Uses
     from luthier.spec.expressions import Placed
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Sink
 
 _MOST_CIRCLES = 20
+NOTHING: frozenset[str] = frozenset()
 
 
 class Mention(NamedTuple):
@@ -57,10 +56,10 @@ class Names:
         self._inputs = inputs
         self._idle = idle
 
-    def named(self, uses: Uses, owner: str) -> Iterator[Mention]:
-        """Every other step that is named; what is not there becomes a fault."""
-        for use in uses.expressions.values():
-            yield from self.in_expression(use, owner)
+    def named(self, uses: Uses, owner: str, known: frozenset[str] = NOTHING) -> Iterator[Mention]:
+        """Every other step that is named; what is not there becomes a fault. `known` are further names."""
+        for key, use in uses.expressions.items():
+            yield from self.in_expression(use, owner, known | BREAK_NAMES if key == "break_when" else known)
         for path, name in uses.depends_on:
             mention = Mention(name, None, path)
             if name == owner:
@@ -70,11 +69,11 @@ class Names:
             else:
                 mention.tell(self.sink, self._absent(name), self._suggestion(name))
 
-    def in_expression(self, use: Placed, owner: str) -> Iterator[Mention]:
+    def in_expression(self, use: Placed, owner: str, known: frozenset[str] = NOTHING) -> Iterator[Mention]:
         """The steps that one compiled value names."""
         self._check_inputs(use)
         self._note_env(use)
-        for root in sorted({reference.root for reference in use.references} - SCOPE):
+        for root in sorted({reference.root for reference in use.references} - SCOPE - known):
             mention = Mention(root, use, use.path)
             if root == owner:
                 mention.tell(self.sink, f"step {quoted(owner)} names itself")
@@ -129,7 +128,7 @@ class Names:
             others = " or ".join(map(quoted, self._idle[name]))
             return f"step {quoted(name)} is not in the flow" + (f", only as {others}" if others else "")
         if name in LOOP_NAMES:
-            return f"{quoted(name)} is known only inside loops, and this version has none"
+            return f"{quoted(name)} is known only {LOOP_NAMES[name]}"
         return f"there is no step {quoted(name)}"
 
     def _suggestion(self, name: str) -> str:
@@ -149,21 +148,6 @@ def check_free(names: Names, drafts: Iterable[Draft]) -> None:
     for circle in islice(circles(edges), _MOST_CIRCLES):
         message = f"steps wait for each other: {' → '.join(circle)}"
         edges[circle[0]][circle[1]].tell(names.sink, message, "each waits for the next")
-
-
-def check_written(names: Names, flow: Iterable[FlowItem], places: Mapping[str, Place]) -> None:
-    """With a flow: a step may name only what ends before it starts."""
-    ended: set[str] = set()
-    for item in flow:
-        members = list(_steps(item))
-        for member in members:
-            for mention in names.named(places[member.name].uses, member.name):
-                if mention.name not in ended:
-                    here = any(mention.name == other.name for other in members)
-                    when = "runs at the same time as" if here else "comes after"
-                    message = f"step {quoted(mention.name)} {when} {quoted(member.name)} in the flow"
-                    mention.tell(names.sink, message, "put it before")
-        ended.update(_names(item))
 
 
 def circles(edges: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
@@ -197,18 +181,3 @@ def _stripped(left: dict[str, set[str]]) -> dict[str, set[str]]:
             if not counts[other]:
                 ready.append(other)
     return {name: {other for other in left[name] if other in counts} for name in counts}
-
-
-def _steps(item: FlowItem) -> Iterator[FlowStep]:
-    if isinstance(item, FlowStep):
-        yield item
-    else:
-        for member in item.steps:
-            yield from _steps(member)
-
-
-def _names(item: FlowItem) -> Iterator[str]:
-    yield item.name
-    if not isinstance(item, FlowStep):
-        for member in item.steps:
-            yield from _names(member)

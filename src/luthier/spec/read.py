@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.errors import SpecError
 from luthier.spec.declarations import Declarations, read_declarations
-from luthier.spec.ensemble import Ensemble, FlowItem
+from luthier.spec.ensemble import Ensemble
 from luthier.spec.expressions import Placed, placed
 from luthier.spec.flow import FlowReader
 from luthier.spec.load import load
-from luthier.spec.order import Names, check_free, check_written
+from luthier.spec.order import Names, check_free
 from luthier.spec.origin import Origin
 from luthier.spec.python import document_of
 from luthier.spec.reader import Reader, Sink
 from luthier.spec.steps import read_steps
 from luthier.spec.words import quoted
+from luthier.spec.written import check_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from luthier.errors import Fault
+    from luthier.spec.control import FlowItem
     from luthier.spec.document import Document
     from luthier.spec.draft import Draft, Place
     from luthier.spec.reader import Found
@@ -96,7 +98,7 @@ def _read(reader: Reader) -> dict[str, Any]:
         "file": document.file,
         "inputs": declared.inputs,
         "steps": tuple(draft.step for draft in drafts if draft.step is not None),
-        "flow": tuple(flow.items) if flow else None,
+        "flow": flow.items if flow else None,
         "outputs": outputs.compiled if outputs else None,
         "reads_env": reads_env,
         "origin": Origin(document, (), reader.places),
@@ -122,7 +124,7 @@ def _name(reader: Reader) -> str | None:
 class _Flow:
     """What `flow:` says: its items, and the places of steps and groups by name."""
 
-    def __init__(self, items: list[FlowItem], places: dict[str, Place]) -> None:
+    def __init__(self, items: tuple[FlowItem, ...], places: dict[str, Place]) -> None:
         self.items = items
         self.places = places
 
@@ -132,7 +134,7 @@ def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
     if found is None:
         return None
     flow = FlowReader(reader.sink, drafts)
-    items = flow.items(*found)
+    items = flow.items(found)
     used = {place.step for place in flow.places.values()}
     for draft in drafts:
         if items and draft.name and draft.name not in used:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from luthier.spec.control import Backoff, Retry
 from luthier.spec.draft import Draft, Uses
-from luthier.spec.ensemble import Backoff, Retry, Step
+from luthier.spec.ensemble import Step
 from luthier.spec.expressions import placed, placed_condition
 from luthier.spec.names import name_fault
 from luthier.spec.operations import read_config, read_operation

@@ -52,6 +52,21 @@ class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
         }
         return Labelled(value, self.at(prefix), inner)
 
+    def members(self) -> list[Labelled[Any]]:
+        """Every member of a list, each as `member` gives it, in one pass."""
+        inner: list[dict[str, Label]] = [{} for _ in self.value]  # type: ignore[attr-defined]
+        labels = [self.label] * len(inner)
+        for pointer, label in self.parts.items():
+            token, slash, rest = pointer[1:].partition("/")
+            if slash:
+                inner[int(token)]["/" + rest] = label
+            elif pointer:
+                labels[int(token)] = label
+        return [
+            Labelled(value, label, parts)
+            for value, label, parts in zip(self.value, labels, inner, strict=True)  # type: ignore[call-overload]
+        ]
+
     def joined(self, label: Label) -> Labelled[T_co]:
         """The same value, nowhere better than `label`."""
         if label is TRUSTED:

@@ -1,7 +1,8 @@
 """Ensembles at work: plan, machine, record, and the runner that performs what the machine decides."""
 
 from luthier.workflows.files import FileRecords
-from luthier.workflows.plan import Node, Plan, plan
+from luthier.workflows.nodes import Node
+from luthier.workflows.plan import Plan, plan
 from luthier.workflows.record import Entry, decode, encode, encode_all
 from luthier.workflows.run import Run, StepStatus
 from luthier.workflows.runner import run_ensemble

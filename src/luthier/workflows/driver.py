@@ -8,11 +8,11 @@ does not show.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from luthier.errors import LuthierError, StepError
+from luthier.errors import LuthierError
 from luthier.events import Event, RunBegan, RunDone, StepBegan, StepDone
 from luthier.expr import Scope
 from luthier.redaction import logger
@@ -20,6 +20,7 @@ from luthier.taint import TRUSTED, Confidentiality, Label, Labelled
 from luthier.text import one_line
 from luthier.tools import delivered
 from luthier.workflows.hand import Hand
+from luthier.workflows.judging import answer, asked
 from luthier.workflows.machine import (
     Cancel,
     Command,
@@ -32,11 +33,9 @@ from luthier.workflows.machine import (
     settle,
 )
 from luthier.workflows.operations import Attempt, failure_of
-from luthier.workflows.operations.texts import a_kind
 from luthier.workflows.record import (
     NULL,
     WITHHELD,
-    BranchTaken,
     Data,
     Entry,
     Failure,
@@ -47,16 +46,19 @@ from luthier.workflows.record import (
     StepStarted,
 )
 from luthier.workflows.retries import Outcome
-from luthier.workflows.run import Run, status_of
+from luthier.workflows.run import Run, statuses
 from luthier.workflows.scope import RunScope, fixed_names, label_named
 
 if TYPE_CHECKING:
     from luthier.clock import Timer
     from luthier.context import CallContext
-    from luthier.expr import Compiled
     from luthier.workflows.operations.attempt import Play
     from luthier.workflows.plan import Plan
+    from luthier.workflows.progress import Progress
     from luthier.workflows.services import Services
+
+LAST = 1.1
+"""How long `finally` may take after a stop, in graces; what is called off then has a tenth of one."""
 
 _log = logger("luthier.workflows")
 
@@ -94,6 +96,8 @@ class Driver:
         self._resting: dict[str, Timer] = {}
         self._rested: set[str] = set()
         self._began: dict[str, float] = {}
+        self._last_call: float | None = None  # when `finally` is called off too
+        self._last_timer: Timer | None = None
         self._started = self._clock.monotonic()
         self._done: asyncio.Future[RunEnded] = asyncio.get_running_loop().create_future()
         run = {"id": context.run, "ensemble": plan.ensemble, "started": now}
@@ -112,8 +116,9 @@ class Driver:
             await asyncio.shield(self._done)  # the hands end it: each has its grace
             raise
         finally:
-            if timer is not None:
-                timer.cancel()
+            for one in (timer, self._last_timer):
+                if one is not None:
+                    one.cancel()
             self._drop_all()
             self._keep()
         return self._result(ended)
@@ -151,9 +156,18 @@ class Driver:
         return self._clock.call_later(max(seconds, 0.0), lambda: self._guarded(self._halt, error))
 
     def _halt(self, error: Failure) -> None:
-        if self._state.ended is None and self._state.stopped is None:
-            self._append(RunHalted(error=error))
-            self._advance()
+        """Stop. What stands under `finally` has a little longer than the steps that are called off."""
+        if self._state.ended is not None or self._state.stopped is not None:
+            return
+        self._append(RunHalted(error=error))
+        last = self._grace * LAST
+        self._last_call = self._clock.monotonic() + last
+        self._last_timer = self._clock.call_later(last, lambda: self._guarded(self._end_all, error))
+        self._advance()
+
+    def _end_all(self, error: Failure) -> None:
+        self._append(RunHalted(error=error))
+        self._advance()
 
     def _finish(self, finish: Finish) -> None:
         error, step, output = finish.error, finish.step, NULL
@@ -184,8 +198,8 @@ class Driver:
             if outputs is not None:
                 found = outputs.evaluate(self._scope)
             elif self._plan.last:
-                ended = self._state.nodes[self._plan.last].ended
-                found = NULL if ended is None else ended.output
+                last = self._state.seen(self._plan.last)
+                found = NULL if last is None or last.ended is None else last.ended.output
             else:
                 found = NULL
             return Labelled(delivered(found.value), found.label, found.parts), None
@@ -202,7 +216,7 @@ class Driver:
             ensemble=self._plan.ensemble,
             success=ended.success,
             labelled=ended.output,
-            steps={key: status_of(progress) for key, progress in self._state.nodes.items()},
+            steps=statuses(self._state),
             error=error,
             note="" if ended.error is None else ended.error.note,
             duration=ended.duration,
@@ -263,27 +277,28 @@ class Driver:
                 return self._start(command)
             case End(step=key, data=data):
                 self._end(key, data)
-            case Judge(step=key):
-                self._judge(key, cast("Compiled", self._plan.step(key).condition))
+            case Judge():
+                self._judge(command)
             case Cancel(step=key):
-                return self._hands[key].cancel("cancelled")
+                grace = self._grace * (LAST - 1) if self._state.over else self._grace
+                return self._hands[key].cancel("cancelled", grace)
             case _:
                 self._finish(command)
         return True
 
-    def _judge(self, key: str, condition: Compiled) -> None:
+    def _judge(self, judge: Judge) -> None:
+        progress = self._state.nodes[judge.step]
+        compiled = asked(progress.node, judge.what)
+        scope = self._scope_of(progress)
         try:
-            read = condition.evaluate(self._scope)
-            value, label = delivered(read.value), read.whole
-            if value is not None and not isinstance(value, bool):
-                message = f"the condition must give true or false, not {a_kind(value)}"
-                hint = "Compare it with something, or write !! before it."
-                raise StepError("condition", message, hint=hint)
+            self._append(answer(judge.what, compiled.evaluate(scope), progress.node.cases), judge.step)
         except (LuthierError, RecursionError) as error:
-            outcome = Outcome(error=failure_of(error), label=label_named(condition, self._view))
-            self._settle(key, 0, outcome)
-        else:
-            self._append(BranchTaken(taken=value is True, label=label), key)
+            outcome = Outcome(error=failure_of(error), label=label_named(compiled, scope.values))
+            self._settle(judge.step, 0, outcome)
+
+    def _scope_of(self, progress: Progress) -> Scope:
+        view = self._view.seen_from(progress)
+        return self._scope if view is self._view else Scope(view, now=self._now)
 
     def _start(self, command: Start) -> bool:
         key, now = command.step, self._clock.now()
@@ -294,10 +309,10 @@ class Driver:
             self._resting[key] = self._clock.call_later(wait, lambda: self._wake(key))
             return True
         self._rested.discard(key)
-        node = self._plan.nodes[key]
+        node = self._state.nodes[key].node
         self._began.setdefault(key, self._clock.monotonic())
         self._append(StepStarted(), key, command.attempt)
-        operation = "parallel" if node.step is None else node.step.operation
+        operation = node.kind if node.step is None else node.step.operation
         self._tell(
             StepBegan(at=now, run=self._context.run, step=key, operation=operation, attempt=command.attempt)
         )
@@ -311,8 +326,9 @@ class Driver:
         self._guarded(self._advance)
 
     def _hand(self, key: str, number: int) -> Hand:
-        step = self._plan.step(key)
-        deadline = self._context.deadline
+        progress = self._state.nodes[key]
+        step = self._plan.step(progress.node.key)
+        deadline = self._context.deadline if self._last_call is None else self._last_call
         if step.timeout is not None:
             own = self._clock.monotonic() + step.timeout
             deadline = own if deadline is None else min(own, deadline)
@@ -321,13 +337,13 @@ class Driver:
             step=key,
             attempt=number,
             deadline=deadline,
-            control=self._state.nodes[key].control,
+            control=progress.control,
         )
         attempt = Attempt(
             step,
             number=number,
             context=context,
-            scope=self._scope,
+            scope=self._scope_of(progress),
             inputs=self._inputs,
             services=self._services,
             tell=lambda data: self._append(data, key, number),

@@ -55,12 +55,14 @@ class Hand:
             self._timer = clock.call_later(timeout, lambda: self.cancel("timeout"))
         self._task = asyncio.get_running_loop().create_task(self._work())
 
-    def cancel(self, why: str) -> bool:
-        """Call it off; False where that has been done before."""
+    def cancel(self, why: str, grace: float | None = None) -> bool:
+        """Call it off; False where that has been done before. `grace` other than usual, in seconds."""
         if self._cut:
             return False
         self._cut = why
         self._stop_timer()
+        if grace is not None:
+            self._grace = grace
         self._timer = self._clock.call_later(self._grace, self._give_up)
         if self._entered:  # else it sees for itself: a task that is cancelled before it begins never begins
             self._task.cancel()

@@ -8,29 +8,37 @@ that wait for it.
 
     waiting → (judging) → due → running ⇄ resting → ended
 
-A control step is a group: its rule says when its members begin and when it ends. Parallel is the only one so
-far; another adds a branch to `_start` and `_member_ended`, and entries only for what the plan cannot tell.
+A control step is a group: its rule (`groups.py`) says when its members begin and when it ends.
 
 A node is due when all it waits for has ended and its condition, if it has one, was true. What a failure means
-is known from the plan: a failure that no step and no output looks at halts the run, and so does one whose
-lookers are all blocked. Halted, the run starts nothing more and ends when what runs has ended.
+is known from the plan. It is weighed in the scope that it happened in: a part of a `try`, a group inside one
+that does not wait for all, or else the run. A failure that nobody in the scope looks at halts it, and so does
+one whose lookers are all blocked. Halted, a scope starts nothing more and ends when what runs has ended; a
+scope that fails is a failure to what stands around it. `finally` starts whatever has halted around it.
 """
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from luthier.taint import TRUSTED, Label, Labelled, join, merge
+from luthier.workflows import groups
+from luthier.workflows.commands import Cancel, Command, End, Finish, Judge, Start
 from luthier.workflows.plan import OUTPUTS
+from luthier.workflows.progress import (
+    Halt,
+    Phase,
+    Progress,
+    blocked_by,
+    called_off,
+    not_started,
+    nothing,
+)
 from luthier.workflows.record import (
-    NULL,
     AttemptFailed,
     BranchTaken,
     Entry,
     Failure,
+    ItemsRead,
     RunEnded,
     RunHalted,
     RunStarted,
@@ -40,99 +48,37 @@ from luthier.workflows.record import (
 from luthier.workflows.retries import Outcome, delay, repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from luthier.workflows.plan import Node, Plan
+    from luthier.taint import Label
+    from luthier.workflows.plan import Plan
 
+__all__ = [
+    "Cancel",
+    "Command",
+    "End",
+    "Finish",
+    "Halt",
+    "Judge",
+    "Phase",
+    "Progress",
+    "Start",
+    "State",
+    "decide",
+    "fold",
+    "settle",
+]
 
-class Judge(msgspec.Struct, frozen=True):
-    """Read the step's condition, and append BranchTaken, or what `settle` makes of a condition that fails."""
-
-    step: str
-
-
-class Start(msgspec.Struct, frozen=True):
-    """Append StepStarted and begin the attempt, once `due` (Unix seconds) has come. A group only starts."""
-
-    step: str
-    attempt: int = 1
-    due: float = 0.0
-
-
-class Cancel(msgspec.Struct, frozen=True):
-    """Call the running step off; it ends as `settle` says when it has let go."""
-
-    step: str
-
-
-class End(msgspec.Struct, frozen=True):
-    """Append this end: of a step that is skipped, or of a group whose members have ended."""
-
-    step: str
-    data: StepEnded
-
-
-class Finish(msgspec.Struct, frozen=True):
-    """All has ended. Without a failure the outputs are to be read; append RunEnded."""
-
-    error: Failure | None = None
-    step: str = ""
-    label: Label = TRUSTED
-
-
-Command = Judge | Start | Cancel | End | Finish
-
-_BAD: tuple[Literal["failed"], Literal["blocked"]] = ("failed", "blocked")  # the worse first
-
-
-class Phase(Enum):
-    waiting = "waiting"
-    judging = "judging"
-    due = "due"
-    running = "running"
-    resting = "resting"  # between two attempts
-    ended = "ended"
-
-
-class Progress:
-    """How far one node has come. Changed by the state only."""
-
-    __slots__ = (
-        "attempt",
-        "awaited",
-        "called_off",
-        "control",
-        "ended",
-        "failed",
-        "node",
-        "phase",
-        "unended",
-        "winner",
-    )
-
-    def __init__(self, node: Node, control: Label) -> None:
-        self.node = node
-        self.phase = Phase.waiting
-        self.awaited = len(node.waits_for) + (1 if node.parent else 0)
-        self.attempt = 0
-        self.control = control  # the label of the branch that the step stands in
-        self.failed: AttemptFailed | None = None  # the last attempt, while another is to come
-        self.ended: StepEnded | None = None
-        self.called_off = False
-        self.unended = len(node.members or ())  # of a group's members
-        self.winner = ""  # of a group that does not wait for all
-
-
-class Halt(msgspec.Struct, frozen=True):
-    """Why nothing more starts: a step whose failure nobody deals with, or (`step` empty) from outside."""
-
-    error: Failure
-    step: str = ""
-    label: Label = TRUSTED
+_CALLED_OFF = Halt(Failure(kind="cancelled", message="called off"))
+_NO_TIME = Halt(Failure(kind="cancelled", message="there is no time left"))
+_NOT_BEGUN = frozenset({Phase.waiting, Phase.judging, Phase.due})
 
 
 class State:
-    """The state of one run. Read `nodes`, `halt`, `started`, `ended`; change it by `apply` only."""
+    """The state of one run. Read `nodes`, `halt`, `started`, `ended`; change it by `apply` only.
+
+    `nodes` holds the progress of every node by its id; what stands in a loop once for each iteration.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -142,10 +88,11 @@ class State:
         self.started_at = 0.0
         self.halt: Halt | None = None
         self.stopped: Failure | None = None  # by its user or its deadline
+        self.over = False  # stopped a second time: `finally` has no time left
         self.ended: RunEnded | None = None
         self.agenda: dict[str, Command] = {}  # what is to be done, one command a node
-        self._open = len(plan.nodes)
-        self._failures: set[str] = set()  # that stand, because somebody may still look
+        self._open = 0
+        self._failures: dict[str, dict[str, Progress]] = {}  # that stand, because somebody may still look
 
     def apply(self, entry: Entry) -> None:
         """Take note of one entry. Raises ValueError where it cannot follow those before it."""
@@ -157,7 +104,9 @@ class State:
             case RunStarted() as data:
                 self._begin(data, entry.at)
             case BranchTaken() as data:
-                self._branch(self.nodes[entry.step], data)
+                self._judged(self.nodes[entry.step], data)
+            case ItemsRead() as data:
+                groups.items_read(self, self._answered(entry.step), data.items)
             case StepStarted():
                 self._start(self.nodes[entry.step], entry.attempt)
             case AttemptFailed() as data:
@@ -172,72 +121,196 @@ class State:
             case _:  # calls: kept for those who replay, resume or look
                 pass
 
+    def seen(self, key: str, viewer: Progress | None = None) -> Progress | None:
+        """A node as it is seen from another: in a loop that the viewer is not in, that of the last iteration.
+
+        None: it has not begun, or stands in a loop without iterations.
+        """
+        depth = self.plan.shared(key, viewer.node.key) if viewer is not None else 0
+        prefix = viewer.prefixes[depth] if viewer is not None else ""
+        for loop in self.plan.loops[key][depth:]:
+            progress = self.nodes.get(prefix + loop)
+            if progress is None or not progress.bodies:
+                return None
+            prefix = progress.bodies[-1].prefixes[-1]
+        return self.nodes.get(prefix + key)
+
+    def below(self, progress: Progress) -> Iterator[Progress]:
+        """What stands right inside a group, iterations of a loop included."""
+        yield from progress.bodies
+        for member in progress.node.members or ():
+            if member != progress.node.body:
+                yield self.nodes[progress.prefixes[-1] + member]
+
+    def halted(self, progress: Progress) -> Halt | None:
+        """Why nothing more starts in this group; None: it may."""
+        around: Progress | None = progress
+        while around is not None:
+            if around.called_off:
+                return _CALLED_OFF
+            if around.halt is not None:
+                return around.halt
+            if groups.is_last_part(around):
+                return _NO_TIME if self.over else None
+            around = around.parent
+        return self.halt
+
+    # For the rules of groups.
+
+    def make(self, key: str, parent: Progress | None, prefixes: tuple[str, ...], control: Label) -> Progress:
+        """Make the progress of a node and of all below it, except what a loop repeats."""
+        node = self.plan.nodes[key]
+        progress = Progress(node, parent, prefixes, control, len(self.plan.waits[key]))
+        self.nodes[progress.key] = progress
+        self._open += 1
+        for member in node.members or ():
+            if member != node.body:
+                self.make(member, progress, prefixes, control)
+        return progress
+
+    def begin(self, member: Progress, control: Label) -> None:
+        """The group around has begun, so this may, when all it waits for has ended."""
+        member.control = member.control.join(control)
+        self._arrived(member)
+
+    def close(self, group: Progress, data: StepEnded) -> None:
+        """All inside has ended."""
+        if group.quiet:
+            self._end(group, data)
+        else:
+            self._put(End(group.key, data))
+
+    def ask(self, judge: Judge) -> None:
+        self._put(judge)
+
+    def drop(self, progress: Progress, reason: Callable[[Progress], StepEnded]) -> None:
+        """End what has not begun, and all below it."""
+        if progress.phase is Phase.ended or progress.dropped is not None:
+            return
+        progress.dropped = data = reason(progress)
+        if progress.node.members is None:
+            self._put(End(progress.key, data))
+            return
+        self.agenda.pop(progress.key, None)
+        for member in list(self.below(progress)):
+            self.drop(member, reason)
+        if not progress.unended and progress.ended is None:
+            self.close(progress, data)
+
+    def quench(self, progress: Progress, halt: Halt) -> None:
+        """Let nothing more start here or below."""
+        if progress.phase is Phase.ended or progress.dropped is not None:
+            return
+        if progress.failed is not None:
+            last = progress.failed
+            self._put(End(progress.key, StepEnded(end="failed", error=last.error, **nothing(last.label))))
+        elif progress.phase in _NOT_BEGUN:
+            known = progress.phase is Phase.waiting
+            self.drop(progress, lambda one: (known and self._blocked(one)) or not_started(one, halt))
+        elif progress.node.members is not None:
+            groups.each_inside(self, progress, lambda member: self.quench(member, halt))
+
+    def call_off(self, progress: Progress) -> None:
+        """Call off one node and all below it, because its group has its answer."""
+        if progress.phase is Phase.ended or progress.dropped is not None or progress.called_off:
+            return
+        progress.called_off = True
+        if progress.node.members is not None:
+            if progress.phase is Phase.running:
+                groups.each_inside(self, progress, self.call_off)
+            else:
+                self.drop(progress, called_off)
+        elif progress.phase is Phase.running:
+            self._put(Cancel(progress.key))
+        else:
+            self._put(End(progress.key, called_off(progress)))
+
+    def looked_at(self, progress: Progress, around: Progress | None) -> bool:
+        """Whether somebody in the group (None: anybody, the outputs too) looks at this failure.
+
+        Of a group, at it or at all that it failed by.
+        """
+        if self._has_looker(progress, around):
+            return True
+        causes = list(groups.causes(self, progress))
+        return causes != [progress] and all(self._has_looker(cause, around) for cause in causes)
+
+    # The life of a node.
+
     def _begin(self, data: RunStarted, at: float) -> None:
         self.started, self.started_at = data, at
-        for key, node in self.plan.nodes.items():
-            self.nodes[key] = Progress(node, data.control)
-        for progress in self.nodes.values():
+        tops = [
+            self.make(key, None, ("",), data.control)
+            for key, node in self.plan.nodes.items()
+            if not node.parent
+        ]
+        for progress in tops:
             if not progress.awaited:
                 self._ready(progress)
         self._finish_if_done()
 
-    def _branch(self, progress: Progress, data: BranchTaken) -> None:
+    def _answered(self, key: str) -> Progress:
+        self.agenda.pop(key, None)
+        return self.nodes[key]
+
+    def _judged(self, progress: Progress, data: BranchTaken) -> None:
         progress.control = progress.control.join(data.label)
-        if data.taken:
+        if progress.node.members is not None:
+            groups.judged(self, self._answered(progress.key), data)
+        elif data.taken:
             self._due(progress)
         else:
-            self._put(End(progress.node.key, StepEnded(end="skipped", **_nothing(progress.control))))
+            self._put(End(progress.key, StepEnded(end="skipped", **nothing(progress.control))))
 
     def _start(self, progress: Progress, attempt: int) -> None:
-        key = progress.node.key
         progress.phase, progress.attempt, progress.failed = Phase.running, attempt, None
-        self.agenda.pop(key, None)
-        members = progress.node.members
-        if members is None:
-            return
-        for member in members:
-            self._arrived(self.nodes[member])
-        if not members:
-            self._put(End(key, self._group_end(progress)))
+        self.agenda.pop(progress.key, None)
+        if progress.node.members is not None:
+            groups.started(self, progress)
 
     def _rest(self, progress: Progress, data: AttemptFailed, at: float) -> None:
         progress.phase, progress.failed = Phase.resting, data
-        self._put(Start(progress.node.key, progress.attempt + 1, at + data.retry_in))
+        self._put(Start(progress.key, progress.attempt + 1, at + data.retry_in))
 
     def _end(self, progress: Progress, data: StepEnded) -> None:
-        key = progress.node.key
         progress.phase, progress.ended, progress.failed = Phase.ended, data, None
-        self.agenda.pop(key, None)
+        self.agenda.pop(progress.key, None)
         self._open -= 1
+        for member in self.below(progress) if progress.unended else ():  # it failed by itself
+            self.drop(member, lambda one: blocked_by(one, progress.key, data))
         if data.end == "failed":
-            self._failed(key)
+            self._failed(progress)
         elif data.end == "blocked":
-            self._no_longer_looks(progress.node)
-        for follower in self.plan.followers[key]:
-            self._arrived(self.nodes[follower])
-        if progress.node.parent:
-            self._member_ended(self.nodes[progress.node.parent], key, data)
+            self._no_longer_looks(progress)
+        for follower in self.plan.followers[progress.node.key]:
+            self._arrived(self.nodes[progress.prefixes[-1] + follower])
+        if progress.parent is not None:
+            groups.member_ended(self, progress.parent, progress)
         self._finish_if_done()
 
     def _arrived(self, progress: Progress) -> None:
         progress.awaited -= 1
-        if not progress.awaited and progress.phase is Phase.waiting and progress.node.key not in self.agenda:
+        waits = progress.phase is Phase.waiting and progress.dropped is None
+        if not progress.awaited and waits and progress.key not in self.agenda:
             self._ready(progress)
 
     def _ready(self, progress: Progress) -> None:
-        key, node = progress.node.key, progress.node
         blocked = self._blocked(progress)
-        if blocked is not None:
-            self._put(End(key, blocked))
-        elif node.conditional:
+        if progress.quiet:
+            self._start(progress, 1)
+        elif blocked is not None:
+            self.drop(
+                progress, lambda one: blocked if one is progress else blocked_by(one, progress.key, blocked)
+            )
+        elif progress.node.conditional:
             progress.phase = Phase.judging
-            self._put(Judge(key))
+            self._put(Judge(progress.key))
         else:
             self._due(progress)
 
     def _due(self, progress: Progress) -> None:
         progress.phase = Phase.due
-        self._put(Start(progress.node.key))
+        self._put(Start(progress.key))
 
     def _put(self, command: End | Start | Judge | Cancel) -> None:
         self.agenda[command.step] = command
@@ -252,123 +325,92 @@ class State:
     def _blocked(self, progress: Progress) -> StepEnded | None:
         """The end of a step that needs what did not come and does not look at it; None: it may go on."""
         for key in progress.node.needs:
-            ended = self.nodes[key].ended
-            if ended is None or ended.end not in ("failed", "blocked") or key in progress.node.looks:
+            if key in progress.node.looks:
                 continue
-            if ended.end == "failed":
-                error = Failure(kind="dependency", message=f"dependency {key} failed", facts={"failed": key})
-            else:
-                failed = ended.error.facts.get("failed", "") if ended.error else ""
-                message = f"dependency {key} did not run, because {failed} failed"
-                error = Failure(kind="dependency", message=message, facts={"failed": failed})
-            return StepEnded(end="blocked", error=error, **_nothing(progress.control.join(ended.label)))
+            for ended in self._ends_of(key, progress):
+                if ended.end in ("failed", "blocked"):
+                    return blocked_by(progress, key, ended)
         return None
 
-    def _failed(self, key: str) -> None:
-        if self.plan.covers[key] != key:
+    def _ends_of(self, key: str, viewer: Progress) -> Iterator[StepEnded]:
+        """How a node ended, and the outermost loop that it is seen through."""
+        loops = self.plan.loops[key][self.plan.shared(key, viewer.node.key) :]
+        for name in (key, *loops[:1]):
+            progress = self.seen(name, viewer)
+            if progress is not None and progress.ended is not None:
+                yield progress.ended
+
+    def _failed(self, progress: Progress) -> None:
+        group = progress.parent
+        if progress.node.scope or (group is not None and group.node.wait_for != "all"):
             return  # a group around it answers for it
-        progress = self.nodes[key]
-        if progress.node.members is not None and progress.node.wait_for == "all":
+        if groups.failed_by_members(self, progress):
             return  # its members answered for themselves
-        self._failures.add(key)
-        self._weigh(key)
+        self._failures.setdefault(progress.node.key, {})[progress.key] = progress
+        self._weigh(progress)
 
-    def _no_longer_looks(self, node: Node) -> None:
+    def _no_longer_looks(self, looker: Progress) -> None:
         """A step that was blocked has not looked; what it was to look at may be left with nobody."""
-        for target in node.looks:
-            for leaf in self.plan.leaves(target):
-                cover = self.plan.covers[leaf]
-                if cover in self._failures:
-                    self._weigh(cover)
+        looked = self.plan.looked[looker.node.key]
+        for key in dict.fromkeys((*looked, *(group for one in looked for group in self.plan.around[one]))):
+            for failed in self._standing(key, looker):
+                self._weigh(failed)
 
-    def _weigh(self, key: str) -> None:
-        failed = self.nodes[key].ended
-        if self.halt is not None or failed is None or failed.error is None or self._is_looked_at(key):
+    def _standing(self, key: str, viewer: Progress) -> list[Progress]:
+        """Failures of a node that a viewer may see: its own one, or those of all iterations inside."""
+        prefix = viewer.prefixes[self.plan.shared(key, viewer.node.key)]
+        standing = self._failures.get(key, {})
+        if prefix + key in standing:
+            return [standing[prefix + key]]
+        return [failed for id, failed in standing.items() if id.startswith(prefix)]
+
+    def _weigh(self, failed: Progress) -> None:
+        scope = failed.parent
+        while scope is not None and not scope.node.scope:
+            scope = scope.parent
+        there = self.halt if scope is None else scope.halt
+        ended = failed.ended
+        if there is not None or ended is None or ended.error is None or self.looked_at(failed, scope):
             return
-        self._halt(Halt(failed.error, key, failed.label))
+        origin = next(groups.causes(self, failed)) if failed.node.kind == "try" else failed
+        self._halt(scope, Halt(ended.error, origin.key, ended.label))
 
-    def _is_looked_at(self, key: str) -> bool:
-        if self._has_looker(key):
-            return True
-        if self.nodes[key].node.members is None:
-            return False
-        ended = ((leaf, self.nodes[leaf].ended) for leaf in self.plan.leaves(key))
-        return all(self._has_looker(leaf) for leaf, end in ended if end is not None and end.end == "failed")
-
-    def _has_looker(self, key: str) -> bool:
-        return any(looker == OUTPUTS or self._may_look(looker) for looker in self.plan.lookers[key])
-
-    def _may_look(self, looker: str) -> bool:
-        ended = self.nodes[looker].ended
-        return ended is None or ended.end != "blocked"
+    def _has_looker(self, progress: Progress, around: Progress | None) -> bool:
+        for looker in self.plan.lookers[progress.node.key]:
+            if looker == OUTPUTS:
+                if around is None:
+                    return True
+                continue
+            if around is not None and around.node.key not in (looker, *self.plan.around[looker]):
+                continue
+            ended = self.nodes[progress.prefixes[len(self.plan.loops[looker])] + looker].ended
+            if ended is None or ended.end != "blocked":
+                return True
+        return False
 
     # Stopping.
 
-    def _halt(self, halt: Halt) -> None:
-        if self.halt is not None:
+    def _halt(self, scope: Progress | None, halt: Halt) -> None:
+        if scope is not None:
+            scope.halt = halt
+            self.quench(scope, halt)
             return
-        self.halt = halt
-        for key, progress in self.nodes.items():
-            if progress.failed is not None:
-                last = progress.failed
-                self._put(End(key, StepEnded(end="failed", error=last.error, **_nothing(last.label))))
-            elif progress.phase in (Phase.judging, Phase.due):
-                self._put(End(key, _not_started(progress, halt)))
-            elif progress.phase is Phase.waiting and key not in self.agenda:
-                self._put(End(key, self._blocked(progress) or _not_started(progress, halt)))
+        self.halt = self.halt or halt
+        for key, node in self.plan.nodes.items():
+            if not node.parent:
+                self.quench(self.nodes[key], halt)
 
     def _stop(self, error: Failure) -> None:
-        self.stopped = error
-        self._halt(Halt(error))
-        for key, progress in self.nodes.items():
-            if progress.phase is Phase.running and progress.node.members is None:
+        self.over = self.stopped is not None
+        self.stopped = self.stopped or error
+        if self.halt is None or self.over:
+            self._halt(None, Halt(error))
+        for progress in self.nodes.values():
+            runs = progress.phase is Phase.running and progress.node.members is None
+            if runs and (self.over or not groups.in_last_part(progress)):
                 progress.called_off = True
-                self._put(Cancel(key))
+                self._put(Cancel(progress.key))
         self._finish_if_done()
-
-    def _call_off(self, key: str) -> None:
-        """Call off one node and all below it, because its group has its answer."""
-        progress = self.nodes[key]
-        if progress.phase is Phase.ended:
-            return
-        progress.called_off = True
-        if progress.node.members is not None:
-            for member in progress.node.members:
-                self._call_off(member)
-        if progress.phase is not Phase.running:
-            self._put(End(key, _called_off(progress)))
-        elif progress.node.members is None:
-            self._put(Cancel(key))
-
-    # Groups.
-
-    def _member_ended(self, group: Progress, key: str, data: StepEnded) -> None:
-        group.unended -= 1
-        if group.phase is not Phase.running:
-            return
-        node = group.node
-        settles = data.end == "ok" or (data.end == "failed" and node.wait_for == "any")
-        if node.wait_for != "all" and settles and not group.winner:
-            group.winner = key
-            for member in node.members or ():
-                self._call_off(member)
-        if not group.unended:
-            self._put(End(node.key, self._group_end(group)))
-
-    def _group_end(self, group: Progress) -> StepEnded:
-        if group.called_off:
-            return _called_off(group)
-        node = group.node
-        ends = [(member, self.nodes[member].ended or _called_off(group)) for member in node.members or ()]
-        if group.winner:
-            ends = [(member, end) for member, end in ends if member == group.winner]
-        label = join(end.label for _, end in ends).join(group.control)
-        for bad in _BAD:
-            for member, end in ends:
-                if end.end == bad and end.error is not None:
-                    return StepEnded(end=bad, error=_of_member(node, member, end.error), **_nothing(label))
-        outputs = [end.output for _, end in ends] if node.wait_for == "all" or group.winner else []
-        return StepEnded(end="ok", output=merge(outputs).joined(group.control), label=label)
 
 
 def fold(plan: Plan, entries: Iterable[Entry]) -> State:
@@ -392,37 +434,11 @@ def settle(state: State, step: str, outcome: Outcome) -> AttemptFailed | StepEnd
         output = outcome.output.joined(progress.control)
         return StepEnded(end="ok", output=output, label=output.whole, cached=outcome.cached)
     if outcome.cancelled and state.stopped is not None and state.stopped.kind == "timeout":
-        return StepEnded(end="failed", error=state.stopped, **_nothing(label))
+        return StepEnded(end="failed", error=state.stopped, **nothing(label))
     if outcome.cancelled:
-        return StepEnded(end="cancelled", error=outcome.error, **_nothing(label))
+        return StepEnded(end="cancelled", error=outcome.error, **nothing(label))
     retry = progress.node.retry
     again = retry is not None and progress.attempt < retry.max_attempts and repeats(retry, outcome)
-    if retry is None or not again or state.halt is not None or progress.called_off or not progress.attempt:
-        return StepEnded(end="failed", error=outcome.error, **_nothing(label))
+    if retry is None or not again or state.halted(progress) is not None or not progress.attempt:
+        return StepEnded(end="failed", error=outcome.error, **nothing(label))
     return AttemptFailed(error=outcome.error, retry_in=delay(retry, progress.attempt), label=label)
-
-
-def _nothing(label: Label) -> dict[str, Any]:
-    """The output and label of what ended without a value: null, with the label of the reason."""
-    return {"output": NULL if label is TRUSTED else Labelled(None, label), "label": label}
-
-
-def _called_off(progress: Progress) -> StepEnded:
-    error = Failure(kind="cancelled", message="called off: the group around it has its answer")
-    return StepEnded(end="cancelled", error=error, **_nothing(progress.control))
-
-
-def _not_started(progress: Progress, halt: Halt) -> StepEnded:
-    if halt.step:
-        message = f"not started, because {halt.step} failed"
-        error = Failure(kind="dependency", message=message, facts={"failed": halt.step})
-    else:
-        error = Failure(kind="cancelled", message=f"not started: {halt.error.message}")
-    return StepEnded(end="blocked", error=error, **_nothing(progress.control.join(halt.label)))
-
-
-def _of_member(node: Node, member: str, error: Failure) -> Failure:
-    message = f"{member}: {error.message}"
-    if node.wait_for == "first":
-        message = f"no parallel step succeeded; {message}"
-    return Failure(kind=error.kind, message=message, facts={**error.facts, "member": member}, note=error.note)

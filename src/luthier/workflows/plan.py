@@ -2,64 +2,51 @@
 
 A node `needs` what it names: it waits for its end, and its failure matters. It comes `after` what only stands
 before it in a written flow: it waits, and nothing more. It `looks` at a failure that it says how to deal
-with. A group (`members` set) starts when what stands before it has ended, and its members start with it. All
-of this is known before the run.
+with. A group (`members` set) starts when what stands before it has ended, and its members start with it, or
+when its rule says so. All of this is known before the run.
+
+The body of a loop is planned once and run many times. From outside, what stands in it is named through the
+loop: who names it waits for the loop, and what the body names outside is waited for by the loop.
 """
 
 from __future__ import annotations
 
 import hashlib
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from luthier.errors import Fault, SpecError
 from luthier.expr import Compiled
-from luthier.spec import EndorseConfig, FlowStep, Retry, Step, TransformConfig
-from luthier.spec.ensemble import WaitFor
+from luthier.workflows.nodes import Node, nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from luthier.spec import Ensemble, FlowItem, ParallelFlow
+    from luthier.spec import Ensemble, Step
 
 OUTPUTS = ""
 """Stands for the ensemble's outputs among those who look."""
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """One step, or one group of them. `key` is the name in expressions, `parent` the group around it."""
-
-    key: str
-    needs: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    looks: frozenset[str] = frozenset()
-    parent: str = ""
-    members: tuple[str, ...] | None = None
-    wait_for: WaitFor = "all"
-    conditional: bool = False
-    retry: Retry | None = None
-    step: Step | None = None
-
-    @property
-    def waits_for(self) -> tuple[str, ...]:
-        """All that must have ended before it starts, the parent's start aside."""
-        return self.needs + self.after
-
-
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """`nodes` in written order, and what follows from them.
+    """`nodes` in written order, and what follows from them, by key.
 
-    `followers`: who waits for a node. `lookers`: who looks at its failure, at it or at a group around it.
-    `covers`: the node whose failure counts when it fails: a group that waits for any or the first stands for
-    its members. `last`: whose output is the run's where `outputs` says nothing.
+    `around`: the groups around a node, outermost first; `loops`: those of them that repeat it. `waits`: whom
+    it waits for, `followers`: who waits for it; both in the same loops as the node. `lookers`: who looks
+    at its failure, at it or at a group around it; `looked`: at whose it looks, a loop for all inside. `last`:
+    whose output is the run's without `outputs`.
     """
 
     ensemble: str
     nodes: dict[str, Node]
+    around: dict[str, tuple[str, ...]]
+    loops: dict[str, tuple[str, ...]]
+    waits: dict[str, tuple[str, ...]]
     followers: dict[str, tuple[str, ...]]
     lookers: dict[str, tuple[str, ...]]
-    covers: dict[str, str]
+    looked: dict[str, tuple[str, ...]]
     last: str = ""
     outputs: Compiled | None = None
 
@@ -75,14 +62,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             raise KeyError(key)
         return step
 
-    def leaves(self, key: str) -> Iterator[str]:
-        """The steps below a node; a step is its own."""
-        members = self.nodes[key].members
-        if members is None:
-            yield key
-            return
-        for member in members:
-            yield from self.leaves(member)
+    def below(self, key: str) -> Iterator[str]:
+        """The node itself and all below it."""
+        yield key
+        for member in self.nodes[key].members or ():
+            yield from self.below(member)
+
+    def shared(self, key: str, other: str) -> int:
+        """How many loops two nodes stand in together."""
+        pairs = zip(self.loops[key], self.loops[other], strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def digest(self) -> str:
         """SHA-256 of everything that decides what a run of it does; the same for the same file."""
@@ -93,15 +82,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan(ensemble: Ensemble) -> Plan:
     """Plan an ensemble. Raises SpecError where steps wait for each other, or for one that is not there."""
-    if ensemble.flow is None:
-        nodes = [_step_node(step) for step in ensemble.steps]
-    else:
-        steps = {step.name: step for step in ensemble.steps}
-        nodes = list(_sequence(ensemble.flow, steps, ensemble.file))
+    nodes = nodes_of(ensemble)
     top = [node.key for node in nodes if not node.parent]
-    keys = {node.key for node in nodes}
     return arrange(
-        [_within(node, keys, ensemble.file) for node in nodes],
+        nodes,
         ensemble=ensemble.name,
         file=ensemble.file,
         last=top[-1] if top else "",
@@ -120,139 +104,105 @@ def arrange(
 ) -> Plan:
     """A plan out of nodes that name only each other. `looked_at` stands in where `outputs` is not given."""
     by_key = {node.key: node for node in nodes}
+    by_key = {key: _scoped(node, by_key) for key, node in by_key.items()}
     if len(by_key) < len(nodes):
-        doubled = next(node.key for index, node in enumerate(nodes) if by_key[node.key] is not nodes[index])
+        keys = [node.key for node in nodes]
+        doubled = next(node.key for index, node in enumerate(nodes) if node.key in keys[:index])
         raise SpecError([Fault(f"two places in the flow are named {doubled!r}; give one an id", file)])
-    _refuse_cycles(by_key, file)
-    followers: dict[str, list[str]] = {key: [] for key in by_key}
-    for node in nodes:
-        for awaited in node.waits_for:
-            followers[awaited].append(node.key)
-    if looked_at is None:
-        looked_at = outputs.looked_at & by_key.keys() if outputs is not None else ()
-    lookers: dict[str, list[str]] = {key: [] for key in by_key}
-    for looker, targets in [(node.key, node.looks) for node in nodes] + [(OUTPUTS, frozenset(looked_at))]:
-        for target in targets:
-            for leaf in _below(by_key, target):
-                lookers[leaf].append(looker)
-    return Plan(
+    around = {key: tuple(_around(by_key, key)) for key in by_key}
+    made = Plan(
         ensemble=ensemble,
         nodes=by_key,
-        followers={key: tuple(keys) for key, keys in followers.items()},
-        lookers={key: tuple(keys) for key, keys in lookers.items()},
-        covers={key: _cover(by_key, key) for key in by_key},
+        around=around,
+        loops={key: tuple(_loops(by_key, key, around[key])) for key in by_key},
+        waits={},
+        followers={},
+        lookers={},
+        looked={},
         last=last,
         outputs=outputs,
     )
-
-
-def expressions(step: Step) -> Iterator[Compiled]:
-    """Every parsed expression of a step."""
-    found = [step.inputs, step.condition]
-    if isinstance(step.config, TransformConfig):
-        found += [step.config.value, step.config.merge, step.config.input, step.config.defaults]
-    if isinstance(step.config, EndorseConfig):
-        found += [step.config.value, step.config.ids]
-    return (compiled for compiled in found if compiled is not None)
-
-
-def _step_node(step: Step, parent: str = "", after: tuple[str, ...] = ()) -> Node:
-    named = dict.fromkeys(step.depends_on)
-    looks: set[str] = set()
-    for compiled in expressions(step):
-        named.update(dict.fromkeys(sorted(reference.root for reference in compiled.references)))
-        looks |= compiled.looked_at
-    return Node(
-        key=step.name,
-        needs=tuple(named),
-        after=after,
-        looks=frozenset(looks),
-        parent=parent,
-        conditional=step.condition is not None,
-        retry=step.retry,
-        step=step,
-    )
-
-
-def _sequence(items: Iterable[FlowItem], steps: dict[str, Step], file: str) -> Iterator[Node]:
-    after: tuple[str, ...] = ()
-    for item in items:
-        yield from _item(item, steps, file, after=after)
-        after = (item.name,)
-
-
-def _item(
-    item: FlowItem, steps: dict[str, Step], file: str, *, parent: str = "", after: tuple[str, ...] = ()
-) -> Iterator[Node]:
-    if isinstance(item, FlowStep):
-        yield _step_node(_placed(item, steps, file), parent, after)
-        return
-    yield _group_node(item, parent, after)
-    for member in item.steps:
-        yield from _item(member, steps, file, parent=item.name)
-
-
-def _group_node(group: ParallelFlow, parent: str, after: tuple[str, ...]) -> Node:
-    return Node(
-        key=group.name,
-        after=after,
-        parent=parent,
-        members=tuple(member.name for member in group.steps),
-        wait_for=group.wait_for,
-    )
-
-
-def _placed(place: FlowStep, steps: dict[str, Step], file: str) -> Step:
-    """The definition as it runs at this place."""
-    step = steps.get(place.step)
-    if step is None:
-        raise SpecError([Fault(f"the flow names the step {place.step!r}, which is not there", file)])
+    waits = _waits(made)
+    _refuse_cycles(by_key, waits, file)
+    followers: dict[str, list[str]] = {key: [] for key in by_key}
+    for key, awaited in waits.items():
+        for one in awaited:
+            followers[one].append(key)
+    if looked_at is None:
+        looked_at = outputs.looked_at & by_key.keys() if outputs is not None else ()
+    lookers = _lookers(made, looked_at)
+    looked: dict[str, list[str]] = {key: [] for key in by_key}
+    for key, found in lookers.items():
+        for looker in found:
+            looked.setdefault(looker, []).append(key)
     return msgspec.structs.replace(
-        step,
-        name=place.name,
-        inputs=step.inputs if place.inputs is None else place.inputs,
-        condition=step.condition if place.condition is None else place.condition,
-        depends_on=place.depends_on or step.depends_on,
-        retry=step.retry if place.retry is None else place.retry,
-        timeout=step.timeout if place.timeout is None else place.timeout,
+        made,
+        waits={key: tuple(awaited) for key, awaited in waits.items()},
+        followers={key: tuple(keys) for key, keys in followers.items()},
+        lookers=lookers,
+        looked={key: tuple(keys) for key, keys in looked.items()},
     )
 
 
-def _within(node: Node, keys: set[str], file: str) -> Node:
-    """The node with only those names that stand for nodes; `input`, `run` and the like fall away."""
-    if node.step is not None:
-        unknown = [name for name in node.step.depends_on if name not in keys]
-        if unknown:
-            raise SpecError([Fault(f"step {node.key!r} depends on {unknown[0]!r}, which is not there", file)])
-    needs = tuple(name for name in node.needs if name in keys)
-    after = tuple(name for name in node.after if name not in needs)
-    return msgspec.structs.replace(node, needs=needs, after=after, looks=node.looks & keys)
+def _scoped(node: Node, nodes: Mapping[str, Node]) -> Node:
+    """A group in one that does not wait for all: that one deals with its failure."""
+    if node.members is None or not node.parent or nodes[node.parent].wait_for == "all":
+        return node
+    return msgspec.structs.replace(node, scope=True)
 
 
-def _below(nodes: dict[str, Node], key: str) -> Iterator[str]:
-    yield key
-    for member in nodes[key].members or ():
-        yield from _below(nodes, member)
+def _around(nodes: dict[str, Node], key: str) -> list[str]:
+    found: list[str] = []
+    while key := nodes[key].parent:
+        found.append(key)
+    return found[::-1]
 
 
-def _cover(nodes: dict[str, Node], key: str) -> str:
-    """The outermost group around it that does not wait for all, else itself."""
-    cover, current = key, key
-    while current:
-        if nodes[current].wait_for != "all":
-            cover = current
-        current = nodes[current].parent
-    return cover
+def _loops(nodes: dict[str, Node], key: str, around: tuple[str, ...]) -> Iterator[str]:
+    for group, inner in pairwise((*around, key)):
+        if nodes[group].body == inner:
+            yield group
 
 
-def _refuse_cycles(nodes: dict[str, Node], file: str) -> None:
+def _seen_from(plan: Plan, key: str, viewer: str) -> str:
+    """What stands for a node where one is not in all of its loops: the outermost of the others."""
+    loops, shared = plan.loops[key], plan.shared(key, viewer)
+    return loops[shared] if len(loops) > shared else key
+
+
+def _waits(plan: Plan) -> dict[str, dict[str, None]]:
+    """Who waits for whom, told between nodes that stand in the same loops."""
+    waits: dict[str, dict[str, None]] = {key: {} for key in plan.nodes}
+    for key, node in plan.nodes.items():
+        for awaited in node.waits_for:
+            one, other = _seen_from(plan, key, awaited), _seen_from(plan, awaited, key)
+            if one != other or key == awaited:  # else both stand for the loop that they are in
+                if other != awaited and other in plan.around[one]:
+                    continue  # `reduce` names what `map` did, which is over when it begins
+                waits[one][other] = None
+    return waits
+
+
+def _lookers(plan: Plan, outputs: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    lookers: dict[str, dict[str, None]] = {key: {} for key in plan.nodes}
+    for looker, node in plan.nodes.items():
+        for target in node.looks:
+            for below in plan.below(target):
+                lookers[below][_seen_from(plan, looker, below)] = None
+    for target in outputs:
+        for below in plan.below(target):
+            lookers[below][OUTPUTS] = None
+    return {key: tuple(keys) for key, keys in lookers.items()}
+
+
+def _refuse_cycles(nodes: dict[str, Node], waits: Mapping[str, Iterable[str]], file: str) -> None:
     """Walk who waits for whom, without recursion: a chain may be long.
 
     A group is two points, its start and its end: members wait for the start, others for the end.
     """
     edges: dict[tuple[str, bool], list[tuple[str, bool]]] = {}
     for node in nodes.values():
-        awaited = [(key, True) for key in node.waits_for]
+        awaited = [(key, True) for key in waits[node.key]]
         if node.parent:
             awaited.append((node.parent, False))
         edges[node.key, False] = awaited

@@ -56,10 +56,20 @@ class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BranchTaken(msgspec.Struct, frozen=True, kw_only=True):
-    """A condition was read: true or false, with the label of what it looked at."""
+    """A condition was read: true or false, with the label of what it looked at.
+
+    Of a switch: whether one of its cases is meant, and which.
+    """
 
     taken: bool
+    case: str | None = None
     label: Label = TRUSTED
+
+
+class ItemsRead(msgspec.Struct, frozen=True, kw_only=True):
+    """The list that a loop goes over."""
+
+    items: Labelled[Any] = NULL
 
 
 class StepStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +130,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
 Data = (
     RunStarted
     | BranchTaken
+    | ItemsRead
     | StepStarted
     | CallIntended
     | CallSettled
@@ -330,6 +341,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "inputs": _read_labelled,
     "arguments": _read_labelled,
     "output": _read_labelled,
+    "items": _read_labelled,
     "label": Label.from_json,
     "control": Label.from_json,
     "error": _read_failure,

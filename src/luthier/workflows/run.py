@@ -11,7 +11,8 @@ from luthier.tools import Envelope, delivered
 from luthier.workflows.record import Entry
 
 if TYPE_CHECKING:
-    from luthier.workflows.machine import Progress
+    from luthier.workflows.machine import State
+    from luthier.workflows.progress import Progress
 
 REFUSALS = frozenset({"denied", "approval"})
 """Kinds of failure that are a decision of the gate."""
@@ -83,6 +84,20 @@ def status_of(progress: Progress) -> StepStatus:
         cached=ended.cached,
         label=ended.label,
     )
+
+
+def statuses(state: State) -> dict[str, StepStatus]:
+    """Every step and control step by its name; what stands in a loop by its id in each iteration too.
+
+    By its name it is that of the last iteration, and has not run where there was none.
+    """
+    found = {
+        key: StepStatus(skipped=True) if (progress := state.seen(key)) is None else status_of(progress)
+        for key, node in state.plan.nodes.items()
+        if node.kind != "sequence"
+    }
+    inside = (progress for progress in state.nodes.values() if len(progress.prefixes) > 1)
+    return found | {progress.key: status_of(progress) for progress in inside if not progress.quiet}
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

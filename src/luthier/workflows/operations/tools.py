@@ -41,7 +41,7 @@ async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
         arguments = await _arguments(attempt, uri)
         attempt.harmless = await _is_harmless(attempt, uri, entry)
         call = ToolCall(
-            id=f"{attempt.context.run}/{attempt.step.name}/{attempt.number}",
+            id=f"{attempt.context.run}/{attempt.context.step}/{attempt.number}",
             uri=uri,
             arguments=arguments,
             context=attempt.context,
