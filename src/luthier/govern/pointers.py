@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from luthier.taint import Label, Labelled
 
 _ANY_DEPTH = "**"
+_WILD = frozenset("*?[")
 _SCALARS = (str, int, float, type(None))
 
 
@@ -38,9 +39,10 @@ def labels_at(value: Labelled[Any], tokens: tuple[str, ...]) -> Iterator[Label]:
         if not isinstance(value.value, _SCALARS):
             yield value.whole  # what is in it is not known, so it may be what is looked for
         return
+    wild = not _WILD.isdisjoint(head)
     pairs = value.value.items() if isinstance(value.value, Mapping) else enumerate(value.value)
     for key, item in pairs:
         if head == _ANY_DEPTH:
             yield from labels_at(value.member(key, item), tokens)
-        elif fnmatchcase(str(key), head):
+        elif key == head or ((type(key) is not str or wild) and fnmatchcase(str(key), head)):
             yield from labels_at(value.member(key, item), rest)
