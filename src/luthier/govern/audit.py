@@ -79,6 +79,8 @@ class ChainedAudit:
         self._prev = FIRST
         self._vouched = 0  # lines that the last checkpoint knows of
         self._vouched_at = 0.0
+        self._now = 0.0  # of the last line
+        self._at = ""
         self._second = -1
         self._stamp = ""
         self._broken = ""
@@ -86,8 +88,7 @@ class ChainedAudit:
     def write(self, record: Record) -> None:
         key = self._key or self._begin()
         self._append(record, key)
-        now = self._clock.monotonic()
-        if self._seq - self._vouched >= EVERY or now - self._vouched_at >= AFTER:
+        if self._seq - self._vouched >= EVERY or abs(self._now - self._vouched_at) >= AFTER:
             self._vouch(key)
 
     def close(self) -> None:
@@ -120,7 +121,13 @@ class ChainedAudit:
     def _append(self, record: Record, key: AuditKey) -> None:
         if self._broken:
             raise self._error()
-        line, self._prev = write_line(record, self._seq, self._now(), self._prev, key)
+        self._now = now = self._clock.now()
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        self._at = at = f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
+        line, self._prev = write_line(record, self._seq, at, self._prev, key)
         self._seq += 1
         try:
             self._sink.append(line)
@@ -128,24 +135,14 @@ class ChainedAudit:
             raise self._break(str(error)) from error
 
     def _vouch(self, key: AuditKey) -> None:
-        self._vouched, self._vouched_at = self._seq, self._clock.monotonic()
+        self._vouched, self._vouched_at = self._seq, self._now
         if self._checkpoints is None:
             return
         try:
-            self._checkpoints.add(
-                key, segment=self._segment, count=self._seq, head=self._prev, at=self._now()
-            )
+            self._checkpoints.add(key, segment=self._segment, count=self._seq, head=self._prev, at=self._at)
         except AuditError as error:
             self._break(error.message)
             raise
-
-    def _now(self) -> str:
-        now = self._clock.now()
-        second = int(now)
-        if second != self._second:
-            self._second = second
-            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
 
     def _break(self, why: str) -> AuditError:
         self._broken = self._broken or why

@@ -19,11 +19,11 @@ from luthier.govern.keys import is_signed
 if TYPE_CHECKING:
     from luthier.govern.keys import AuditKey
 
-EVERY = 64
+EVERY = 1024
 """Records between two checkpoints of a busy log."""
 
 AFTER = 1.0
-"""Seconds after which the next record brings a checkpoint with it."""
+"""Seconds after the last checkpoint, from which on a record brings another."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
