@@ -16,6 +16,7 @@ from luthier.spec.origin import Origin
 from luthier.spec.python import document_of
 from luthier.spec.reader import Reader, Sink
 from luthier.spec.steps import read_steps
+from luthier.spec.unreachable import warn_of_flow, warn_of_steps
 from luthier.spec.words import quoted
 from luthier.spec.written import check_written
 
@@ -166,8 +167,10 @@ def _check_names(
     names.defaults(declared.defaults)
     if flow:
         check_written(names, flow.items, flow.places)
+        warn_of_flow(sink, flow.items, flow.places)
     else:
         check_free(names, drafts)
+        warn_of_steps(sink, drafts)
     if outputs:
         list(names.in_expression(outputs, ""))
     return names.reads_env
