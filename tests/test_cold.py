@@ -8,7 +8,7 @@ import sys
 
 HELP = "from luthier.cli import main; main()"
 
-HEAVY = {"aiohttp", "mcp", "pydantic_ai", "sqlalchemy"}
+HEAVY = {"aiohttp", "anthropic", "genai_prices", "mcp", "openai", "pydantic_ai", "sqlalchemy"}
 OF_ROOMS = {"jsonschema_rs", "lark", "pydantic", "rich", "ruamel", "typer"}
 
 
@@ -37,3 +37,10 @@ def test_import_luthier_loads_no_third_party_of_any_room() -> None:
 
 def test_luthier_help_loads_nothing_heavy() -> None:
     assert loaded(HELP, "--help") & HEAVY == set()
+
+
+def test_a_model_loads_its_libraries_with_its_first_turn() -> None:
+    ready = (
+        "from luthier.models.providers import Connection, ProviderModel; ProviderModel(lambda: Connection("
+    )
+    assert loaded(f"{ready}id='a', kind='anthropic'))") & HEAVY == set()

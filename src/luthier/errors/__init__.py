@@ -30,7 +30,9 @@ No error is born with a secret in it that this process knows: what errors say is
         ├── ProtocolError      the peer broke the protocol, or answered with a JSON-RPC error
         ├── CircuitOpenError   the tool failed too often: nothing is sent until it may be tried again
         ├── HttpError          the peer answered with an HTTP status that is no success
-        └── MessageTooLargeError  a message exceeds max_message_bytes
+        ├── MessageTooLargeError  a message exceeds max_message_bytes
+        └── ModelError         a model gave no answer
+            └── ModelUnreachableError  its provider cannot be reached
 
 `kind` is the word that a step's `error.kind` shows: connect, timeout, unknown, arguments, denied, approval,
 protocol, code, condition, model or dependency; `cancelled` where a step or run was called off.
@@ -58,6 +60,7 @@ from luthier.errors.base import (
     ToolDefinitionError,
     UnresolvedReferenceError,
 )
+from luthier.errors.model import ModelError, ModelFault, ModelUnreachableError
 from luthier.errors.wire import (
     ApprovalNeededError,
     CallTimeoutError,
@@ -90,6 +93,9 @@ __all__ = [
     "LuthierError",
     "MCPToolError",
     "MessageTooLargeError",
+    "ModelError",
+    "ModelFault",
+    "ModelUnreachableError",
     "NotFoundError",
     "ProtocolError",
     "RecordError",
