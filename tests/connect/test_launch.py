@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from luthier.connect import ServerRegistry
-from luthier.connect.launch import prepare
+from luthier.connect.launch import find_command, prepare
 from luthier.errors import ConnectError, UnresolvedReferenceError
 from luthier.spec import ServerEntry
 from luthier.spec.load import load
@@ -91,6 +91,22 @@ def test_a_server_gets_no_secret_that_its_entry_does_not_name(registry: ServerRe
     assert prepare(entry(inherit_env=("SECRET",)), registry, ENVIRON).env["SECRET"] == "canary"
 
 
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"command": "${NOT_SET}"}, ":3:14 (mcpServers.git.command)"),
+        ({"args": ("-m", "${NOT_SET}")}, ":4:16 (mcpServers.git.args[1])"),
+        ({"cwd": "${NOT_SET}"}, ":9:10 (mcpServers.git.cwd)"),
+    ],
+)
+def test_a_reference_without_a_value_is_named_with_its_place(
+    registry: ServerRegistry, fields: dict[str, Any], place: str
+) -> None:
+    error = refused(registry, **fields)
+    assert place in error.message
+    assert "NOT_SET" in error.message
+
+
 def test_an_unset_reference_fails_this_server_and_names_file_key_and_variable(
     registry: ServerRegistry,
 ) -> None:
@@ -118,6 +134,7 @@ def test_an_unset_reference_fails_this_server_and_names_file_key_and_variable(
         ({"args": ("-c", "x")}, "(mcpServers.git.args[0])", "the argument '-c' of python is refused"),
         ({"args": ("-m", "timeit")}, "(mcpServers.git.args[1])", "'timeit' of python is refused"),
         ({"args": ()}, ":3:14 (mcpServers.git.command)", "names no script and no module"),
+        ({"command": "npx", "args": ("-y",)}, "(mcpServers.git.args)", "names no package"),
         ({"args": ("gone.py",)}, "(mcpServers.git.args[0])", "the script 'gone.py' is not there"),
         ({"args": (".",)}, "(mcpServers.git.args[0])", "the script '.' is not a file"),
         ({"env": {"LD_PRELOAD": "x"}}, ":7:19 (mcpServers.git.env.LD_PRELOAD)", "'LD_PRELOAD' decides"),
@@ -156,7 +173,13 @@ def test_a_command_that_is_nowhere_is_said_to_be_missing(tmp_path: Path) -> None
     registry = ServerRegistry(root=tmp_path, allowed_commands=["no-such-luthier-command"])
     error = refused(registry, command="no-such-luthier-command", args=())
     assert "neither beside" in error.message
+    assert ":3:14 (mcpServers.git.command)" in error.message
     assert "Install no-such-luthier-command" in error.hint
+
+
+def test_a_file_beside_the_interpreter_that_cannot_be_run_is_no_command() -> None:
+    assert find_command("activate", "") is None  # every environment has it: it is read by a shell
+    assert find_command("python", "") == Path(sys.executable).parent / "python"
 
 
 def test_a_refused_argument_is_shown_as_written_so_that_its_secret_stays_one(

@@ -7,12 +7,13 @@ import pytest
 from luthier.context import CallContext
 from luthier.errors import AuditError, Refused
 from luthier.govern import Endorsed, MemoryAudit
+from luthier.govern.digests import arguments_digest
 from luthier.taint import UNTRUSTED, Confidentiality, Integrity, Label, Labelled, Source
 from luthier.tools.closed import read_closed
 from tests.govern.kit import Gate
 
 WEB = Label(Integrity.untrusted, Confidentiality.private, frozenset({Source("web", "fetch", "c0")}))
-CONTEXT = CallContext(principals=("operator", "ensemble:x"), run="r1", step="s1")
+CONTEXT = CallContext(principals=("operator", "ensemble:x"), run="r1", step="s1", attempt=2)
 STARS = read_closed({"integer": [0, 5]})
 
 
@@ -31,6 +32,7 @@ def test_it_is_written_down() -> None:
         "Stars are harmless.",
     )
     assert (record.principals, record.run, record.step) == (CONTEXT.principals, "r1", "s1")
+    assert (record.attempt, record.value) == (2, arguments_digest(3))
     assert record.label is not None
     assert record.label.sources == ("web/fetch#c0",)
 
@@ -41,6 +43,7 @@ def test_what_is_not_of_the_type_is_refused_and_that_is_written_down(value: obje
     with pytest.raises(Refused, match="a whole number from 0 to 5") as caught:
         gate.gateway.endorse(Labelled(value, WEB), STARS, "Stars.", CONTEXT)
     assert (caught.value.refusal_kind, caught.value.rule) == ("arguments", "endorse")
+    assert "closed type" in (caught.value.hint or "")
     (record,) = gate.log.records
     assert isinstance(record, Endorsed)
     assert record.verdict == "refused"

@@ -176,6 +176,7 @@ REFUSED: list[
     ("sh", ["-s"], 0),
     ("sh", [], -1),
     ("bash", ["--rcfile", "x", "y"], 0),
+    ("bash", ["+B", "server.sh"], 0),
     ("perl", ["-e", "1"], 0),
     ("ruby", ["-ne", "1"], 0),
     ("deno", ["--eval=1"], 0),

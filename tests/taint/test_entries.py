@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Integrity, Label, Source, entries_of
+from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Integrity, Label, Source, TaintEntry, entries_of
 from tests.taint.made import labels
 
 WEB = UNTRUSTED.join(
@@ -30,8 +30,9 @@ def test_what_is_trusted_has_no_entries_wherever_it_came_from() -> None:
 
 
 def test_what_is_not_trusted_and_names_no_source_is_derived() -> None:
-    (entry,) = entries_of(UNTRUSTED)
-    assert entry.source == "derived"
+    (entry,) = entries_of(UNTRUSTED, agent="reviewer", at=1_000_000_000)
+    assert entry == TaintEntry(source="derived", agent_id="reviewer", created_at="2001-09-09T01:46:40Z")
+    assert entries_of(UNTRUSTED) == (TaintEntry(source="derived", created_at="1970-01-01T00:00:00Z"),)
 
 
 @given(labels, labels)

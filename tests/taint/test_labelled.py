@@ -66,6 +66,7 @@ class TestMember:
         for key, value in members_of(tree.made.value):
             prefix = "/" + escape_pointer(str(key))
             member = tree.made.member(key, value)
+            assert member.value == value
             for pointer in tree.model:
                 if pointer == prefix or pointer.startswith(prefix + "/"):
                     assert member.at(pointer[len(prefix) :]) == tree.made.at(pointer)
@@ -99,6 +100,7 @@ class TestMember:
         assert value.at("/a/b/c") == UNTRUSTED
         assert value.member("a", {}).member("b", {}).member("c", 1).label == UNTRUSTED
         assert value.at("/z") == TRUSTED
+        assert Labelled({}, TRUSTED, {"": SECRET}).at("/z") == SECRET
 
 
 class TestJoined:
