@@ -50,7 +50,7 @@ EXAMPLES: list[tuple[LuthierError, str]] = [
     (AuditError("disk full"), "denied"),
     (ResultWithheldError("disk full"), "unknown"),
     (RecordError("torn"), "code"),
-    (Refused("approval", "ask first", rule="r", place="p"), "approval"),
+    (Refused("approval", "ask first", rule="r", place="p", hint=""), "approval"),
     (MCPToolError("s", "t", "boom"), "protocol"),
     (StepError("model", "no answer", facts={"n": 1}), "model"),
     (ConnectError("gone", server="s", exit_status=3, stderr_tail="oops"), "connect"),

@@ -128,7 +128,7 @@ async def test_a_fault_of_the_wire_in_a_guard_is_raised_and_nothing_is_sent(faul
 @pytest.mark.parametrize("kind", ["denied", "approval"])
 async def test_a_guards_refusal_is_the_answer_and_the_inner_guards_are_not_asked(kind: str) -> None:
     async def refuse(call: GateCall, inner: Next) -> Up:
-        return call.refuse(kind, "not today", rule="holiday", place="policies.yaml:3")
+        return call.refuse(kind, "not today", rule="holiday", place="policies.yaml:3", hint="Wait.")
 
     gate = Gate(lute(), guards=[refuse, failing(RuntimeError("not reached"))])
     got = await gate.through("mcp://lute/play")
@@ -256,7 +256,7 @@ async def test_a_refusal_from_behind_the_intent_is_an_outcome() -> None:
     recorder = Recorder(log, Gate().clock)
 
     async def refuse(call: GateCall) -> Up:
-        return call.refuse("denied", "too late")
+        return call.refuse("denied", "too late", rule="hours", place="here", hint="Come earlier.")
 
     chain = fold([recorder.verdict, recorder.carried], refuse)
     got = await chain(GateCall(intended("mcp://lute/play"), TRUSTED, Ledger()))

@@ -247,6 +247,10 @@ async def test_the_answer_is_no_and_is_written_down(guard: str, fault: str) -> N
     got = await ended(cell)
     assert cell.gate.servers["lute"].calls == [], "nothing is sent"
     assert isinstance(got, (Refusal, LuthierError)), got
+    if isinstance(got, Refusal):
+        assert got.rule, "the rule is named"
+        assert got.place, "and where it stands"
+        assert got.hint, "and what would allow it"
     if guard in ("verdict", "intent"):
         assert isinstance(got, AuditError), "what cannot be written down is not done"
         assert isinstance(await ended(cell), AuditError), "and neither is anything after it"

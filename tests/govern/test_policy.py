@@ -434,6 +434,24 @@ class TestFunctions:
             assert (got.rule, got.place) == ("mine", "here.py:1")
             assert "because" in got.reason
 
+    async def test_where_it_is_written_is_told(self) -> None:
+        class Rule:
+            def __call__(self, _: PolicyCall) -> str:
+                return "deny"
+
+        def check(call: PolicyCall) -> str:
+            return "deny"
+
+        line = check.__code__.co_firstlineno
+        for policy, rule, place in (
+            (check, check.__qualname__, f"{__file__}:{line}"),
+            (Rule(), "Rule", f"{__name__}.{Rule.__qualname__}"),
+        ):
+            got = await self.through(policy)
+            assert isinstance(got, Refusal)
+            assert (got.rule, got.place) == (rule, place)
+            assert rule in got.hint
+
     @pytest.mark.parametrize("answer", [True, False, 1, "yes", "", [], Decision(cast("Any", "maybe"))])
     async def test_an_odd_answer_is_a_no(self, answer: Any) -> None:
         got = await self.through(lambda _: answer)

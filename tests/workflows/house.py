@@ -80,7 +80,7 @@ class Gate:
         self.endorsements.append((value, closed.words, reason, context))
         done = endorsed(value, closed, source_of(context))
         if done is None:
-            raise misfit(closed)
+            raise misfit(closed, context)
         return done
 
     async def tool(self, uri: ToolUri, context: CallContext, /) -> Tool:

@@ -177,9 +177,12 @@ class ResultWithheldError(AuditError):
 
 
 class Refused(LuthierError):
-    """The gate said no. `reason` is for the caller; `rule` and `place` say which, and where it stands."""
+    """The gate said no. `reason` is for the caller; `rule` and `place` say which, and where it stands.
 
-    def __init__(self, kind: str, reason: str, *, rule: str = "", place: str = "", hint: str = "") -> None:
+    `hint` says what would allow it.
+    """
+
+    def __init__(self, kind: str, reason: str, *, rule: str, place: str, hint: str) -> None:
         super().__init__(reason, hint=hint)
         self.refusal_kind = kind
         self.reason = self.message

@@ -114,7 +114,12 @@ class Access:
                 f"Remove `disabled: true` from {entry.id!r} to use it.",
             )
         if not principals:
-            return Denial("A call needs somebody who makes it.", "principals", "", "")
+            return Denial(
+                "A call needs somebody who makes it.",
+                "principals",
+                "the context of the call",
+                "Name who calls, from the outermost to the innermost.",
+            )
         for principal in reversed(principals):
             if entry.allowed_agents is not None and not self._is_listed(principal, entry.allowed_agents):
                 return Denial(

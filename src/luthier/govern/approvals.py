@@ -77,6 +77,7 @@ class Approvals:
                 "denied",
                 f"{by!r} may not decide about {id}: only the operator may.",
                 rule="approvals",
+                place=f"request {id}",
                 hint=f"The operator decides: luthier approvals approve {id}",
             )
         if request.state != "waiting":
@@ -144,5 +145,6 @@ def _too_late(request: Request) -> Refused:
         "denied",
         f"{request.id} has been decided already.",
         rule="approvals",
+        place=f"request {request.id}",
         hint="`luthier approvals list` shows what waits.",
     )

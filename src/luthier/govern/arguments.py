@@ -42,7 +42,7 @@ class Arguments:
         wanted = call.call
         value: Any = wanted.arguments.value
         if not isinstance(value, dict):  # Python callers may hand us anything
-            return call.refuse("arguments", f"The arguments of {tool.uri} are not named.", rule="type at /")
+            return _refusal(call, tool, "are not named", "type at /", "Give a mapping from names to values.")
         schema = self._schemas.input(tool)
         try:
             # Nearly all arguments fit as they are, and what fits is never touched.
@@ -51,18 +51,11 @@ class Arguments:
                 if faults := schema.faults(wanted.arguments.value):
                     return _misfit(call, tool, faults)
         except SchemaError as error:
-            return call.refuse(
-                "arguments",
-                f"The arguments of {tool.uri} cannot be judged: {error.message}",
-                rule="schema",
-                place=f"input schema of {tool.uri}",
-                hint="Tell the server's author.",
-            )
+            why = f"cannot be judged: {error.message}"
+            return _refusal(call, tool, why, "schema", "Tell the server's author.")
         digest = arguments_digest(wanted.arguments.value)
         if not digest:
-            return call.refuse(
-                "arguments", f"The arguments of {tool.uri} cannot be written as JSON.", rule="json"
-            )
+            return _refusal(call, tool, "cannot be written as JSON", "json", "Give values that JSON has.")
         call.ledger.digest = digest
         return call if wanted is call.call else msgspec.structs.replace(call, call=wanted)
 
@@ -76,10 +69,20 @@ def _misfit(call: GateCall, tool: Tool, faults: tuple[SchemaFault, ...]) -> Refu
     shown = "; ".join(one_line(str(fault)) for fault in faults[:_SHOWN])
     more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
     first = faults[0]
+    hint = f"See `luthier tools show {tool.uri}`." if tool.uri.scheme == "mcp" else "See what the tool takes."
     return call.refuse(
         "arguments",
         f"The arguments do not fit {tool.uri}: {shown}{more}.",
         rule=f"{first.rule} at {first.path or '/'}",
-        place=f"input schema of {tool.uri}",
-        hint=f"See `luthier tools show {tool.uri}`." if tool.uri.scheme == "mcp" else "",
+        place=_place(tool),
+        hint=hint,
     )
+
+
+def _refusal(call: GateCall, tool: Tool, why: str, rule: str, hint: str) -> Refusal:
+    reason = f"The arguments of {tool.uri} {why.rstrip('.')}."
+    return call.refuse("arguments", reason, rule=rule, place=_place(tool), hint=hint)
+
+
+def _place(tool: Tool) -> str:
+    return f"input schema of {tool.uri}"

@@ -117,6 +117,6 @@ def _refusal(call: GateCall, budget: Budget, key: Key, what: str, free_in: float
         "denied",
         f"The budget {budget.name!r} is used up: {what}{of}{whose} per {budget.per}.",
         rule=f"budget {budget.name}",
-        place=budget.place,
+        place=budget.place or "budgets, given in Python",
         hint=f"{again}To allow more, raise that budget.",
     )

@@ -54,39 +54,54 @@ async def judged(check: Callable[[PolicyCall], object], facts: PolicyCall, clock
 
     It runs in a thread, so one that hangs blocks nothing but the call.
     """
-    name = getattr(check, "__qualname__", type(check).__name__)
+    name, place = getattr(check, "__qualname__", type(check).__name__), _place_of(check)
     own = msgspec.structs.replace(facts, arguments=copy.deepcopy(facts.arguments))
     deadline = Deadline(clock, LONGEST)
     try:
         async with deadline:
             answer = await in_thread(lambda: check(own), name="luthier-policy")
     except TimeoutError:
-        return _failed(name, f"it took longer than {LONGEST:g} s" if deadline.expired else "TimeoutError")
+        why = f"it took longer than {LONGEST:g} s" if deadline.expired else "TimeoutError"
+        return _failed(name, place, why)
     except Exception as error:  # noqa: BLE001  (a policy that fails has said no)
-        return _failed(name, type(error).__name__)
-    return _read(answer, name)
+        return _failed(name, place, type(error).__name__)
+    return _read(answer, name, place)
 
 
-def _read(answer: object, name: str) -> Decision | None:
+def _place_of(check: Callable[..., object]) -> str:
+    """Where a function is written; of what is no plain function, its class."""
+    code = getattr(check, "__code__", None)
+    if code is None:
+        return f"{type(check).__module__}.{type(check).__qualname__}"
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _read(answer: object, name: str, place: str) -> Decision | None:
     match answer:
         case None:
             return None
         case str() if answer in THEN:
-            return Decision(answer, rule=name, hint=_hint(name))
+            return Decision(answer, rule=name, place=place, hint=_hint(name))
         case Decision() if answer.then in THEN:
-            return msgspec.structs.replace(answer, rule=answer.rule or name, hint=answer.hint or _hint(name))
+            return msgspec.structs.replace(
+                answer,
+                rule=answer.rule or name,
+                place=answer.place or place,
+                hint=answer.hint or _hint(name),
+            )
         case _:
             close = getattr(answer, "close", None)  # a coroutine that nobody will await
             if callable(close):
                 close()
-            return _failed(name, f"it answered with a {type(answer).__name__}")
+            return _failed(name, place, f"it answered with a {type(answer).__name__}")
 
 
-def _failed(name: str, why: str) -> Decision:
+def _failed(name: str, place: str, why: str) -> Decision:
     return Decision(
         "deny",
         "A policy could not decide, so the answer is no.",
         rule=f"policy failed: {name}: {why}",
+        place=place,
         hint='A policy function gives "allow", "ask", "deny" or None.',
     )
 

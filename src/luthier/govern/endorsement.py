@@ -50,11 +50,12 @@ def record_of(
     )
 
 
-def misfit(closed: ClosedType) -> Refused:
+def misfit(closed: ClosedType, context: CallContext) -> Refused:
     """The value is not told: it may be what somebody wants said."""
     return Refused(
         "arguments",
         f"The value is not {closed.words}, so it is not endorsed.",
         rule="endorse",
+        place=f"step {context.step}" if context.step else "Runtime.endorse",
         hint="Only a value of the closed type that the step names is endorsed.",
     )

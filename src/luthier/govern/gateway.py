@@ -210,7 +210,7 @@ class Gateway:
         done = endorsed(value, closed, source_of(context))
         self._recorder.write(record_of(value, closed, reason, context, done=done is not None))
         if done is None:
-            raise misfit(closed)
+            raise misfit(closed, context)
         return done
 
     # Guards of the gateway's own

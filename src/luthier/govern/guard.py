@@ -40,8 +40,8 @@ class GateCall(msgspec.Struct, frozen=True):
     ledger: Ledger
     tool: Tool | None = None
 
-    def refuse(self, kind: str, reason: str, *, rule: str = "", place: str = "", hint: str = "") -> Refusal:
-        """The gate's no to this call."""
+    def refuse(self, kind: str, reason: str, *, rule: str, place: str, hint: str) -> Refusal:
+        """The gate's no to this call: by which rule, where that stands, and what would allow it."""
         return Refusal(
             uri=self.call.uri,
             call_id=self.call.id,

@@ -24,16 +24,14 @@ def headers_guard(takes: Callable[[ToolUri], bool]) -> Guard:
         fault = call_fault(given)
         if fault is not None:
             reason = f"The headers of the call are refused: {fault}."
-            return said(call.refuse("arguments", reason, rule="headers"))
+            return said(_refusal(call, reason, "Leave it out; what the server's entry says is sent anyway."))
         if not takes(call.call.uri):
-            return said(
-                call.refuse(
-                    "arguments",
-                    f"{call.call.uri} is not reached by HTTP, so no headers can go along with the call.",
-                    rule="headers",
-                    hint="Give them only with calls to servers that have a `url`.",
-                )
-            )
+            reason = f"{call.call.uri} is not reached by HTTP, so no headers can go along with the call."
+            return said(_refusal(call, reason, "Give them only with calls to servers that have a `url`."))
         return inner(call)
 
     return guard
+
+
+def _refusal(call: GateCall, reason: str, hint: str) -> Up:
+    return call.refuse("arguments", reason, rule="headers", place="the headers of the call", hint=hint)

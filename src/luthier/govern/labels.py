@@ -51,6 +51,7 @@ def labelled(call: GateCall, inner: Next) -> Awaitable[Up]:
         "denied",
         f"A label on the arguments of {call.call.uri} is not known, so the answer is no.",
         rule="labels",
+        place="the labels of the call",
         hint="Labels are made with luthier.Label and read with Label.from_json.",
     )
     return said(refusal)

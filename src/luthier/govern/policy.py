@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from luthier.uri import ToolUri
 
 STRICTNESS: dict[Then, int] = {"allow": 0, "ask": 1, "deny": 2}
+IN_PYTHON = "policies, given in Python"
 _MOST = 10_000  # plans kept
 
 
@@ -70,7 +71,7 @@ class Policy:
             policies.default,
             "No policy allows it.",
             rule="policies.default",
-            place=policies.place,
+            place=policies.place or IN_PYTHON,
             hint="To allow it, add a rule with `then: allow` under `policies.rules`.",
         )
         self.use(registry)
@@ -278,7 +279,7 @@ def _asked(entry: ServerEntry | None, tool: Tool) -> tuple[PolicyRule, ...]:
 
 def _decision(rule: PolicyRule) -> Decision:
     hint = "" if rule.then == "allow" else f"To allow it, change the rule {rule.name!r}."
-    return Decision(rule.then, rule.reason, rule=rule.name, place=rule.place, hint=hint)
+    return Decision(rule.then, rule.reason, rule=rule.name, place=rule.place or IN_PYTHON, hint=hint)
 
 
 def _reason(uri: Any, decision: Decision) -> str:

@@ -75,6 +75,7 @@ class Recorder:
                 "denied",
                 f"The gate could not decide about {call.call.uri}, so the answer is no.",
                 rule=f"guard failed: {type(error).__name__}",
+                place="the gate",
                 hint=str(error) if told and is_told(call.call.context.principals) else _FAULT,
             )
         if isinstance(result, Refusal) and not call.ledger.allowed:

@@ -89,7 +89,7 @@ class TestArguments:
         [
             (ConnectError("gone", server="s"), "connect"),
             (NotFoundError("server", "s"), "protocol"),
-            (Refused("denied", "not for you", rule="allowed_agents"), "denied"),
+            (Refused("denied", "not for you", rule="allowed_agents", place="p", hint="h"), "denied"),
         ],
     )
     async def test_a_schema_that_cannot_be_had_fails_the_step(self, error: Exception, kind: str) -> None:
@@ -97,7 +97,7 @@ class TestArguments:
         run = await House(gate).run(text(), {"a": 1})
         assert run.error is not None
         assert run.error["kind"] == kind
-        assert run.note == ("allowed_agents" if kind == "denied" else "")
+        assert run.note == ("allowed_agents p h" if kind == "denied" else "")
         assert gate.calls == []
 
 
