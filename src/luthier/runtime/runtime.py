@@ -292,6 +292,7 @@ class Runtime:
                 project=self.project,
                 environ=self._environ,
                 records=FileRecords(self._state / "runs"),
+                state=self.state,
             ),
             context=CallContext(principals=(OPERATOR,), root=root, deadline=deadline),
         )

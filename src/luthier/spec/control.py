@@ -31,6 +31,20 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     retry_on: tuple[int | str, ...] = (500, 502, 503, 504)
 
 
+class Cache(msgspec.Struct, frozen=True, kw_only=True):
+    """How many seconds a result is kept. `key` None: by all that was given."""
+
+    ttl: float
+    key: Compiled | None = None
+
+
+class OnTimeout(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a step that took too long: `fallback` is its output, or `error` its message."""
+
+    fallback: Compiled | None = None
+    error: str = ""
+
+
 class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
     """A place in the written order where a step runs. What is set here wins over the step's own.
 
@@ -44,6 +58,8 @@ class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
     depends_on: tuple[str, ...] = ()
     retry: Retry | None = None
     timeout: float | None = None
+    on_timeout: OnTimeout | None = None
+    cache: Cache | None = None
 
 
 class ParallelFlow(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 
 from luthier.errors import Fault
 from luthier.expr import Compiled
-from luthier.spec.control import FlowItem, Retry
+from luthier.spec.control import Cache, FlowItem, OnTimeout, Retry
 from luthier.spec.origin import NOWHERE, Origin
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
@@ -111,6 +111,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     depends_on: tuple[str, ...] = ()
     retry: Retry | None = None
     timeout: float | None = None
+    on_timeout: OnTimeout | None = None
+    cache: Cache | None = None
     origin: Origin = NOWHERE
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from luthier.spec.control import Backoff, Retry
+from luthier.expr import compile_value
+from luthier.spec.control import Backoff, Cache, OnTimeout, Retry
 from luthier.spec.draft import Draft, Uses
 from luthier.spec.ensemble import Step
 from luthier.spec.expressions import placed, placed_condition
@@ -15,11 +16,12 @@ from luthier.spec.reader import Reader
 from luthier.spec.words import quoted
 
 if TYPE_CHECKING:
+    from luthier.spec.expressions import Placed
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Sink
 
-UNSUPPORTED = ("state", "scoring", "on_timeout")
-UNUSED = ("cache", "schema", "logging", "metrics")
+UNSUPPORTED = ("state", "scoring")
+UNUSED = ("schema", "logging", "metrics")
 
 _BACKOFFS = ("exponential", "linear", "fixed")
 _DEFAULTS = Retry()
@@ -75,6 +77,8 @@ def _read_step(reader: Reader) -> Draft:
             **fields,
         )
         _check_arguments(sink, draft.step, draft)
+        if draft.step.cache is not None and operation in ("transform", "endorse"):
+            sink.add(f"what a `{operation}` makes is not cached", reader.places["cache"], key=True)
     return draft
 
 
@@ -94,7 +98,51 @@ def read_common(reader: Reader, uses: Uses) -> dict[str, Any]:
         "depends_on": tuple(name for _, name in uses.depends_on),
         "retry": _read_retry(reader.inner("retry")),
         "timeout": reader.seconds("timeout"),
+        "on_timeout": _read_on_timeout(reader, uses),
+        "cache": read_cache(reader, uses.expressions),
     }
+
+
+def _read_on_timeout(reader: Reader, uses: Uses) -> OnTimeout | None:
+    """`{fallback: value}` or `{error: message}`; `error: false` is a fallback of null."""
+    inner = reader.inner("on_timeout")
+    if inner is None:
+        return None
+    there = inner.raw("fallback")
+    fallback = placed(reader.sink, there)
+    error = inner.take("error")
+    inner.done()
+    if fallback is not None:
+        uses.expressions["on_timeout.fallback"] = fallback
+        if error is not None and error.value:
+            reader.sink.add("only one of `fallback` and `error` can be", error.path, key=True)
+        return OnTimeout(fallback=fallback.compiled)
+    if error is None:
+        reader.sink.add("one of `fallback` and `error` is missing", inner.path)
+    elif error.value is False:
+        return OnTimeout(fallback=compile_value(None))
+    elif isinstance(error.value, str):
+        return OnTimeout(error=error.value)
+    elif error.value is not True:
+        reader.sink.wrong("text, true or false", *error)
+    return None
+
+
+def read_cache(reader: Reader, expressions: dict[str, Placed]) -> Cache | None:
+    """`{ttl: seconds, key: expression}`; with `bypass: true` there is none."""
+    inner = reader.inner("cache")
+    if inner is None:
+        return None
+    needed = inner.take("ttl", required=True)
+    ttl = inner.seconds("ttl", per=1) if needed else None
+    key = placed(reader.sink, inner.take("key"))
+    bypass = inner.flag("bypass")
+    inner.done()
+    if key is not None:
+        expressions["cache.key"] = key
+    if ttl is None or bypass:
+        return None
+    return Cache(ttl=ttl, key=key.compiled if key else None)
 
 
 def _read_retry(reader: Reader | None) -> Retry | None:

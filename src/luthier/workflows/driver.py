@@ -362,9 +362,27 @@ class Driver:
     def _settle(self, key: str, number: int, outcome: Outcome) -> None:
         data = settle(self._state, key, outcome)
         if isinstance(data, StepEnded):
-            self._end(key, data)
+            self._end(key, self._instead(key, data))
         else:
             self._append(data, key, number)
+
+    def _instead(self, key: str, ended: StepEnded) -> StepEnded:
+        """What a step that took too long ends with; as it ended where it does not say."""
+        progress = self._state.nodes[key]
+        late = ended.error is not None and ended.error.kind == "timeout" and self._state.stopped is None
+        wanted = progress.node.step.on_timeout if late and progress.node.step is not None else None
+        if wanted is None or ended.error is None:
+            return ended
+        if wanted.fallback is None:
+            error = msgspec.structs.replace(ended.error, message=wanted.error)
+            return msgspec.structs.replace(ended, error=error)
+        scope = self._scope_of(progress)
+        try:
+            output = wanted.fallback.evaluate(scope).joined(ended.label)
+        except (LuthierError, RecursionError) as error:
+            label = label_named(wanted.fallback, scope.values).join(ended.label)
+            return StepEnded(end="failed", error=failure_of(error), output=Labelled(None, label), label=label)
+        return StepEnded(end="ok", output=output, label=output.whole)
 
     def _end(self, key: str, data: StepEnded) -> None:
         if key in self._resting:

@@ -90,6 +90,10 @@ def nodes_of(ensemble: Ensemble) -> list[Node]:
 def expressions(step: Step) -> Iterator[Compiled]:
     """Every parsed expression of a step."""
     found = [step.inputs, step.condition]
+    if step.on_timeout is not None:
+        found.append(step.on_timeout.fallback)
+    if step.cache is not None:
+        found.append(step.cache.key)
     if isinstance(step.config, TransformConfig):
         found += [step.config.value, step.config.merge, step.config.input, step.config.defaults]
     if isinstance(step.config, EndorseConfig):
@@ -234,6 +238,8 @@ def _placed(place: FlowStep, steps: dict[str, Step], file: str) -> Step:
         depends_on=place.depends_on or step.depends_on,
         retry=step.retry if place.retry is None else place.retry,
         timeout=step.timeout if place.timeout is None else place.timeout,
+        on_timeout=step.on_timeout if place.on_timeout is None else place.on_timeout,
+        cache=step.cache if place.cache is None else place.cache,
     )
 
 

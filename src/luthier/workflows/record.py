@@ -217,7 +217,7 @@ def _fields(data: Data) -> Iterator[tuple[str, Any]]:
         match value:
             case Labelled():
                 if value is not NULL:
-                    yield name, _kept(value)
+                    yield name, keep_labelled(value)
             case Label():
                 if value is not TRUSTED:
                     yield name, value.to_json()
@@ -246,7 +246,7 @@ def _kept_failure(failure: Failure, *, secret: bool) -> dict[str, Any]:
     return {"kind": failure.kind, "message": failure.message, "facts": facts, "note": failure.note}
 
 
-def _kept(labelled: Labelled[Any]) -> dict[str, Any]:
+def keep_labelled(labelled: Labelled[Any]) -> dict[str, Any]:
     """`{value, label?, parts?, envelopes?, withheld?}`; the last two are lists of JSON Pointers."""
     if labelled.label.confidentiality is Confidentiality.secret:
         return {"value": None, "label": labelled.label.to_json(), "withheld": [""]}
@@ -295,7 +295,8 @@ def _plain(value: Any, secret: Iterable[str] = ()) -> tuple[Any, list[str]]:
     return plain(value, ""), envelopes
 
 
-def _read_labelled(kept: Any) -> Labelled[Any]:
+def read_labelled(kept: Any) -> Labelled[Any]:
+    """Read `keep_labelled` back."""
     label = Label.from_json(kept["label"]) if "label" in kept else TRUSTED
     parts = {pointer: Label.from_json(part) for pointer, part in kept.get("parts", {}).items()}
     envelopes = frozenset(kept.get("envelopes", ()))
@@ -338,10 +339,10 @@ def _as_is(value: Any) -> Any:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "inputs": _read_labelled,
-    "arguments": _read_labelled,
-    "output": _read_labelled,
-    "items": _read_labelled,
+    "inputs": read_labelled,
+    "arguments": read_labelled,
+    "output": read_labelled,
+    "items": read_labelled,
     "label": Label.from_json,
     "control": Label.from_json,
     "error": _read_failure,

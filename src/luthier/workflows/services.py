@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from luthier.clock import Clock, SystemClock
+from luthier.connect.state import MemoryState, StateStore
 from luthier.errors import NotFoundError
 from luthier.events import Observers
 from luthier.spec import Ensemble, Project
+from luthier.workflows.caching import Cache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +64,10 @@ def new_run_id() -> str:
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """`ensembles` finds what steps name, `environ` holds what `env.X` reads. `records` None: not kept."""
+    """`ensembles` finds what steps name, `environ` holds what `env.X` reads. `records` None: not kept.
+
+    `state` keeps what outlasts a run.
+    """
 
     gateway: Caller
     project: Project
@@ -71,4 +76,10 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     ensembles: Callable[[str], Ensemble] = no_ensembles
     environ: Mapping[str, str] = {}
     records: Records | None = None
+    state: StateStore = msgspec.field(default_factory=MemoryState)
     new_id: Callable[[], str] = new_run_id
+
+    @property
+    def cache(self) -> Cache:
+        """Results that are kept."""
+        return Cache(self.state, self.clock)
