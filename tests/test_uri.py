@@ -119,11 +119,22 @@ class TestPatterns:
             ("mcp://git/a%20b", "mcp://git/a%20b", True),
             ("builtin://storage/*", "builtin://storage/kv", True),
             ("git/*", "mcp://git/git_log", False),
+            ("mcp://git/lösche", "mcp://git/l%C3%B6sche", True),
+            ("mcp://git/l%C3%B6sche", "mcp://git/lösche", True),
+            ("mcp://git/l?sche", "mcp://git/lösche", True),
+            ("mcp://git/send all", "mcp://git/send%20all", True),
+            ("mcp://git/send *", "mcp://git/send%20all", True),
+            ("mcp://git/a[b]", "mcp://git/a[b]", True),
+            ("custom://a%b", "custom://a%25b", True),
             ("", "mcp://git/git_log", False),
         ],
     )
     def test_cases(self, pattern: str, text: str, *, covered: bool) -> None:
         assert ToolUri.parse(text).matches(pattern) is covered
+
+    @given(uris)
+    def test_its_name_as_it_is_covers_a_tool_whatever_stands_in_it(self, uri: ToolUri) -> None:
+        assert uri.matches(f"{uri.scheme}://{uri.server}{'/' if uri.server else ''}{uri.name}")
 
     def test_a_name_cannot_pass_for_a_line_of_its_own(self) -> None:
         assert not ToolUri.mcp("evil", "x\nmcp://git/log").matches("mcp://git/*")

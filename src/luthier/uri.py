@@ -64,17 +64,27 @@ class ToolUri(msgspec.Struct, frozen=True, order=True):
         return _printed(self)
 
     def matches(self, pattern: str) -> bool:
-        """Whether a pattern (`mcp://git/*`, `*`, `builtin://http`) covers this address as it is printed.
+        """Whether a pattern (`mcp://git/*`, `*`, `builtin://http`) covers this address.
 
-        `*` stands for anything, slashes too, `?` for one character, `[ab]` for either; case matters.
+        As it is printed, or with the tool's name as its server writes it: `mcp://mail/send all` means that
+        tool. `*` stands for anything, slashes too, `?` for one character, `[ab]` for either, and the very
+        text for itself; case matters.
         """
-        return bool(_compiled(pattern).match(str(self)))
+        wanted = _compiled(pattern).match
+        return any(text == pattern or wanted(text) for text in _spellings(self))
 
 
 @lru_cache(maxsize=4096)  # printed several times for each call, in records and events
 def _printed(uri: ToolUri) -> str:
     name = quote(uri.name, safe=_PLAIN, errors="surrogatepass")  # JSON text may hold lone surrogates
     return f"mcp://{uri.server}/{name}" if uri.scheme == "mcp" else f"{uri.scheme}://{name}"
+
+
+@lru_cache(maxsize=4096)
+def _spellings(uri: ToolUri) -> tuple[str, ...]:
+    printed = _printed(uri)
+    plain = f"{uri.scheme}://{uri.server}/{uri.name}" if uri.scheme == "mcp" else f"{uri.scheme}://{uri.name}"
+    return (printed,) if plain == printed else (printed, plain)
 
 
 def _unquoted(name: str) -> str:

@@ -131,6 +131,7 @@ def test_who_may_never_use_a_server_is_not_told_to_approve_it() -> None:
         (ToolFilter(allow=("git_*",), deny=("*_push",)), "git_push", "tools.deny"),
         (ToolFilter(allow=("*",)), "a/b", None),
         (ToolFilter(deny=("constructor",)), "constructor", "tools.deny"),
+        (ToolFilter(deny=("a[b]",)), "a[b]", "tools.deny"),
         (ToolFilter(read_only=("git_log",), idempotent=("git_log",)), "git_push", None),
     ],
 )

@@ -335,8 +335,10 @@ class TestCallbacks:
         assert refused(got).kind == "denied"
         assert gate.servers["mail"].calls == []
 
-    @pytest.mark.parametrize("fault", [ValueError("x"), KeyError("x"), TimeoutError(), RecursionError()])
-    async def test_one_that_fails_has_said_no(self, fault: Exception) -> None:
+    @pytest.mark.parametrize(
+        "fault", [ValueError("x"), KeyError("x"), TimeoutError(), RecursionError(), SystemExit(3)]
+    )
+    async def test_one_that_fails_has_said_no(self, fault: BaseException) -> None:
         def approve(request: Request) -> bool:
             raise fault
 

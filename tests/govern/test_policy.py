@@ -467,8 +467,10 @@ class TestFunctions:
         assert isinstance(got, Refusal)
         assert "coroutine" in got.rule
 
-    @pytest.mark.parametrize("fault", [ValueError("x"), KeyError("row"), TimeoutError(), RecursionError()])
-    async def test_a_function_that_fails_has_said_no(self, fault: Exception) -> None:
+    @pytest.mark.parametrize(
+        "fault", [ValueError("x"), KeyError("row"), TimeoutError(), RecursionError(), SystemExit(3)]
+    )
+    async def test_a_function_that_fails_has_said_no(self, fault: BaseException) -> None:
         def check(call: PolicyCall) -> str:
             raise fault
 

@@ -25,6 +25,12 @@ class TestMemory:
         memory.write("notes", Labelled({"a": 1}, UNTRUSTED, {"/a": SECRET}))
         assert memory.read("notes") == Labelled({"a": 1}, UNTRUSTED, {"/a": SECRET})
 
+    def test_labels_within_a_value_are_kept_and_what_becomes_of_it_later_does_not_count(self) -> None:
+        memory, value = Memory(), [Labelled("x", UNTRUSTED)]
+        memory.write("note", Labelled(value))
+        value.clear()
+        assert memory.read("note") == Labelled(["x"], parts={"/0": UNTRUSTED})
+
     def test_the_last_writing_counts_value_and_label(self) -> None:
         memory = Memory()
         memory.write("a", Labelled(1, UNTRUSTED))

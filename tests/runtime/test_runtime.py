@@ -131,6 +131,47 @@ async def test_a_call_is_governed_and_answers_with_a_labelled_result(tmp_path: P
     assert [type(record).__name__ for record in audit.records] == ["Verdict", "Intent", "Outcome"]
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        [Labelled("x", UNTRUSTED)],
+        {"a": [{"b": Labelled("x", UNTRUSTED)}]},
+        (1, Labelled("x", UNTRUSTED)),
+        Labelled([Labelled("x", UNTRUSTED)]),
+    ],
+)
+async def test_a_label_inside_of_what_is_given_counts_like_one_at_the_top(tmp_path: Path, given: Any) -> None:
+    rule = {"then": "deny", "when": {"label": {"integrity": "untrusted"}}}
+    async with Runtime.open({"policies": [rule]}, root=tmp_path) as rt:
+        with pytest.raises(Refused, match="rule 1"):
+            await rt.call("builtin://save_to_memory", key="k", value=given)
+        with pytest.raises(Refused, match="rule 1"):
+            await rt.tools.get("builtin://save_to_memory").execute(key="k", value=given)
+        assert rt.memory.keys() == ()
+
+
+async def test_what_is_approved_is_what_is_sent_whatever_becomes_of_the_callers_own_values(
+    tmp_path: Path,
+) -> None:
+    value = {"amount": [1]}
+
+    def approve(request: Request) -> bool:
+        value["amount"][0] = 1000
+        return [argument.shown for argument in request.arguments] == ['"k"', "1"]
+
+    async with Runtime.open({"policies": {"default": "ask"}}, root=tmp_path, approve=approve) as rt:
+        await rt.call("builtin://save_to_memory", key="k", value=value)
+        assert rt.memory.read("k").value == {"amount": [1]}
+
+
+async def test_what_holds_itself_is_refused(tmp_path: Path) -> None:
+    value: list[Any] = []
+    value.append(value)
+    async with opened(tmp_path) as rt:
+        with pytest.raises(Refused, match="hold themselves"):
+            await rt.call("builtin://save_to_memory", key="k", value=value)
+
+
 async def test_a_refused_call_raises_with_rule_and_reason(tmp_path: Path) -> None:
     async with opened(tmp_path) as rt:
         with pytest.raises(Refused, match="name") as caught:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from luthier.taint import (
     Labelled,
     Source,
     escape_pointer,
+    gathered,
     join,
     label_of,
     merge,
@@ -28,6 +31,64 @@ def members_of(value: Any) -> list[tuple[str | int, Any]]:
     if isinstance(value, dict):
         return list(value.items())
     return list(enumerate(value)) if isinstance(value, list) else []
+
+
+def strewn(labelled: Labelled[Any]) -> Any:
+    """The value with a labelled one in each place, as somebody may hand it in."""
+    inner = labelled.value
+    if isinstance(inner, dict):
+        inner = {key: strewn(labelled.member(key, item)) for key, item in inner.items()}
+    elif isinstance(inner, list):
+        inner = [strewn(labelled.member(index, item)) for index, item in enumerate(inner)]
+    return Labelled(inner, labelled.at(""))
+
+
+@dataclass
+class Card:
+    name: str
+    number: Any
+
+
+class TestGathered:
+    @given(trees)
+    def test_labels_that_stand_in_a_value_are_found_at_their_places(self, tree: Tree) -> None:
+        found = gathered(strewn(tree.made))
+        assert found.value == tree.made.value
+        for pointer, label in tree.model.items():
+            assert label <= found.at(pointer)
+        assert found.whole == tree.made.whole
+
+    @given(trees, trees)
+    def test_the_label_around_and_the_one_within_both_hold(self, tree: Tree, other: Tree) -> None:
+        both = gathered(Labelled(strewn(tree.made), other.made.label, other.made.parts))
+        for pointer in (*tree.model, *other.model):
+            assert both.at(pointer) == gathered(strewn(tree.made)).at(pointer).join(other.made.at(pointer))
+
+    @given(trees)
+    def test_what_holds_no_label_is_trusted_and_shares_nothing_that_changes(self, tree: Tree) -> None:
+        value = tree.made.value
+        found = gathered(value)
+        assert found == Labelled(value)
+        if isinstance(value, (dict, list)):
+            assert found.value is not value
+
+    def test_objects_with_fields_are_looked_into(self) -> None:
+        found = gathered([Card("a", Labelled(7, GIT)), GIT.integrity, Card])
+        assert found.value == [{"name": "a", "number": 7}, GIT.integrity, Card]
+        assert found.parts == {"/0/number": GIT}
+
+    def test_objects_of_attrs_are_looked_into(self) -> None:
+        class Made:
+            __attrs_attrs__ = (SimpleNamespace(name="number"),)
+            number = Labelled(7, GIT)
+
+        assert gathered([Made()]).parts == {"/0/number": GIT}
+
+    def test_what_holds_itself_fails(self) -> None:
+        value: list[Any] = []
+        value.append(value)
+        with pytest.raises(RecursionError):
+            gathered(value)
 
 
 class TestMerge:

@@ -149,9 +149,9 @@ def _approval_denial(entry: ServerEntry) -> Denial:
 
 def _tool_denial(entry: ServerEntry, name: str) -> Denial | None:
     tools = entry.tools
-    if _matches(name, tools.deny):
+    if covers(name, tools.deny):
         rule, hint = "deny", "remove the pattern that names it from `tools.deny`"
-    elif tools.allow is not None and not _matches(name, tools.allow):
+    elif tools.allow is not None and not covers(name, tools.allow):
         rule, hint = "allow", "add it to `tools.allow`"
     else:
         return None
@@ -163,5 +163,6 @@ def _tool_denial(entry: ServerEntry, name: str) -> Denial | None:
     )
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def covers(name: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns stands for that name, or is the very name."""
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)

@@ -157,7 +157,7 @@ class Approval:
                 answer = await in_thread(lambda: callback(request), name="luthier-approve")
                 if inspect.isawaitable(answer):
                     answer = await answer
-        except Exception as error:  # noqa: BLE001  (a callback that fails has said no)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (a callback that fails has said no)
             answer, via = False, f"callback failed: {type(error).__name__}"
         if answer is not True and answer is not False:
             answer, via = False, f"callback answered with a {type(answer).__name__}"

@@ -63,7 +63,7 @@ async def judged(check: Callable[[PolicyCall], object], facts: PolicyCall, clock
     except TimeoutError:
         why = f"it took longer than {LONGEST:g} s" if deadline.expired else "TimeoutError"
         return _failed(name, place, why)
-    except Exception as error:  # noqa: BLE001  (a policy that fails has said no)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (a policy that fails or exits has said no)
         return _failed(name, place, type(error).__name__)
     return _read(answer, name, place)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.context import OPERATOR
-from luthier.govern.access import Denial
+from luthier.govern.access import Denial, covers
 from luthier.govern.checks import Decision, PolicyCall, judged
 from luthier.govern.guard import said
 from luthier.govern.hints import believed, claimed
@@ -271,7 +271,7 @@ def _fits_callers(rule: PolicyRule, principals: tuple[str, ...]) -> bool:
 
 def _asked(entry: ServerEntry | None, tool: Tool) -> tuple[PolicyRule, ...]:
     """What `tools.ask` of an entry means for one of its tools."""
-    if entry is None or not any(fnmatchcase(tool.name, pattern) for pattern in entry.tools.ask):
+    if entry is None or not covers(tool.name, entry.tools.ask):
         return ()
     place = entry.origin.place("tools", "ask")
     return (PolicyRule(name="tools.ask", then="ask", reason="Its entry asks for it.", place=place),)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.clock import SystemClock
 from luthier.errors import NotFoundError
-from luthier.taint import entries_of
+from luthier.taint import entries_of, gathered
 from luthier.text import near
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Memory:
             raise NotFoundError("memory key", key, near=near(key, self._values)) from None
 
     def write(self, key: str, value: Labelled[Any], *, by: str = "") -> None:
-        """Keep a value under a key; `by` is who wrote it."""
-        self._values[key] = value
+        """Keep a value under a key, as it is now; `by` is who wrote it."""
+        self._values[key] = gathered(value)
         self._written[key] = self._clock.now(), by
 
     @property

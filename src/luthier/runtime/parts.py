@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from luthier.errors import Refused
 from luthier.spec import Project, find_project, load_project, read_project
-from luthier.taint import Labelled, merge
+from luthier.taint import gathered
 from luthier.tools.custom import CustomTool
 from luthier.tools.custom import tool as make_tool
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from luthier.spec import ServerEntry
+    from luthier.taint import Labelled
 
 Source = str | Path | Mapping[str, Any] | Project | None
 
@@ -44,9 +46,13 @@ def custom_tool(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTo
 
 
 def labelled(values: Mapping[str, Any]) -> Labelled[Any]:
-    """Values that users gave, as one: labelled ones keep their labels, the others are the operator's own."""
-    if not any(isinstance(value, Labelled) for value in values.values()):
-        return Labelled(dict(values))
-    return merge(
-        {key: value if isinstance(value, Labelled) else Labelled(value) for key, value in values.items()}
-    )
+    """Values that users gave, as one: labelled ones keep their labels, the others are the operator's own.
+
+    The lists and mappings are new ones: what is judged is what is sent, whatever becomes of theirs.
+    """
+    try:
+        return gathered(dict(values))
+    except RecursionError:
+        raise Refused(
+            "arguments", "The values are nested too deep, or hold themselves.", rule="json"
+        ) from None

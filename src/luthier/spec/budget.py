@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import msgspec
 
 from luthier.spec.origin import Origin
+from luthier.spec.patterns import check_address
 from luthier.spec.reader import Reader
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def _budget(outer: Reader, found: Found, index: int) -> Budget | None:
     if per is None and "per" not in reader.places:
         sink.add("`per` is missing", path, suggestion="run, minute, hour or day")
     agent, server, tool = (reader.text(key) for key in ("agent", "server", "tool"))
+    if tool is not None:
+        check_address(sink, reader.places["tool"], tool)
     calls, size = reader.whole("calls"), reader.whole("bytes")
     seconds = reader.seconds("time_ms", zero=True)
     reader.done({"time": "write time_ms", "tokens": "this version counts calls, time_ms and bytes"})

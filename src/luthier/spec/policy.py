@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 from luthier.spec.origin import Origin
+from luthier.spec.patterns import check_address
 from luthier.spec.reader import Found, Reader
 from luthier.spec.words import quoted
 from luthier.taint import Confidentiality, Integrity
@@ -96,6 +97,8 @@ def _rule(reader: Reader, index: int) -> PolicyRule | None:
     reason = reader.text("reason") or ""
     inner = reader.inner("when")
     when = _when(inner) if inner else {}
+    if "when" in reader.data and reader.data["when"] is None:
+        reader.sink.add("`when` is empty", (*reader.path, "when"), key=True, suggestion="leave it out")
     reader.done()
     if then is None or when is None:
         return None
@@ -106,6 +109,7 @@ def _rule(reader: Reader, index: int) -> PolicyRule | None:
 def _when(reader: Reader) -> dict[str, Any] | None:
     """The conditions of a rule; None where one of them cannot be read."""
     before = len(reader.sink.faults)
+    _all_said(reader)
     label = reader.inner("label")
     fields = {
         "tool": _patterns(reader, "tool", "tools"),
@@ -118,6 +122,16 @@ def _when(reader: Reader) -> dict[str, Any] | None:
     return fields if len(reader.sink.faults) == before else None
 
 
+def _all_said(reader: Reader) -> None:
+    """A condition that says nothing is a mistake: taken for one that is left out, its rule would fit more."""
+    for key, value in reader.data.items():
+        if value is None:
+            message = f"{quoted(str(key))} is empty"
+            reader.sink.add(
+                message, (*reader.path, key), key=True, suggestion="leave it out, or say what it is"
+            )
+
+
 def _patterns(reader: Reader, *names: str) -> tuple[str, ...]:
     """One pattern or several. An empty list is a mistake: it would fit nothing, or everything."""
     found = reader.take(*names)
@@ -127,10 +141,10 @@ def _patterns(reader: Reader, *names: str) -> tuple[str, ...]:
     texts = reader.sink.texts(found.path, value, "a pattern or a list of patterns")
     if value == [] or not all(map(str.strip, texts or ())):
         reader.sink.add(f"{quoted(names[0])} holds no pattern", found.path)
-    for text in texts or ():
-        if names[0] == "tool" and "://" not in text and not text.startswith("*"):
-            hint = f"did you mean mcp://{text}?" if "/" in text else f"did you mean mcp://*/{text}?"
-            reader.sink.add(f"{quoted(text)} fits no tool's address", found.path, suggestion=hint)
+    if names[0] == "tool":
+        for index, text in enumerate(texts or ()):
+            path = found.path if isinstance(found.value, str) else (*found.path, index)
+            check_address(reader.sink, path, text)
     return texts or ()
 
 
@@ -144,6 +158,7 @@ def _pointer(reader: Reader) -> str | None:
 
 
 def _label(reader: Reader) -> LabelTest:
+    _all_said(reader)
     integrity = reader.choice(list(Integrity.__members__), "integrity")
     confidentiality = reader.choice(list(Confidentiality.__members__), "confidentiality")
     sources = reader.text("sources", "source")
@@ -162,6 +177,7 @@ def _annotations(reader: Reader) -> dict[str, bool]:
     inner = reader.inner("annotations")
     if inner is None:
         return {}
+    _all_said(inner)
     wanted = {}
     for name in HINTS:
         if found := inner.take(name):

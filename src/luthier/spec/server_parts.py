@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from luthier.spec.patterns import names_in, tool_names
 from luthier.spec.profile import Sandbox, SandboxMode
 from luthier.spec.project import Auth, AuthType, Breaker, Launch, Tls, ToolFilter
 from luthier.taint import UNTRUSTED, Confidentiality, Integrity, Label
@@ -54,17 +55,11 @@ def read_tools(reader: Reader) -> ToolFilter | None:
     if found is None:
         return None
     if isinstance(found.value, list):
-        return ToolFilter(allow=reader.sink.texts(*found))
+        return ToolFilter(allow=names_in(reader.sink, *found))
     inner = reader.inner("tools", "tool_names")
     if inner is None:
         return None
-    fields = {
-        "allow": inner.texts("allow"),
-        "deny": inner.texts("deny"),
-        "ask": inner.texts("ask"),
-        "idempotent": inner.texts("idempotent"),
-        "read_only": inner.texts("read_only"),
-    }
+    fields = tool_names(inner, "allow", "deny", "ask", "idempotent", "read_only")
     inner.done()
     return ToolFilter(**_given(fields))
 

@@ -11,7 +11,7 @@ from luthier.taint.label import (
     Source,
     join,
 )
-from luthier.taint.labelled import Labelled, escape_pointer, label_of, merge
+from luthier.taint.labelled import Labelled, escape_pointer, gathered, label_of, merge
 
 __all__ = [
     "SECRET",
@@ -25,6 +25,7 @@ __all__ = [
     "TaintEntry",
     "entries_of",
     "escape_pointer",
+    "gathered",
     "join",
     "label_of",
     "merge",

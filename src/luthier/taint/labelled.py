@@ -13,7 +13,7 @@ import msgspec
 from luthier.taint.label import TRUSTED, Label, join
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -93,6 +93,63 @@ def merge(
     else:
         value = {key: member.value for key, member in members.items()}
     return Labelled(value, label, parts)
+
+
+def gathered(value: Any) -> Labelled[Any]:
+    """A value that may hold labelled values at any depth, as one: each label at the place where it stood.
+
+    Every list and mapping is a new one. Tuples become lists, objects with fields mappings of them. Raises
+    RecursionError for what is nested too deep or holds itself.
+    """
+    laid = _laid(value)
+    return laid if isinstance(laid, Labelled) else Labelled(laid)
+
+
+def _laid(value: Any) -> Any:
+    """The value, as a labelled one only where something in it was labelled."""
+    match value:
+        case None | str() | int() | float():
+            return value
+        case Labelled():
+            return _over(value, gathered(value.value))
+        case dict():
+            return _merged({key: _laid(item) for key, item in value.items()})
+        case list() | tuple():
+            return _merged([_laid(item) for item in value])
+        case type():
+            return value
+        case _:
+            fields = _fields(value)
+            return value if fields is None else _laid({name: getattr(value, name) for name in fields})
+
+
+def _merged(members: Any) -> Any:
+    inner = members if isinstance(members, list) else members.values()
+    if not any(isinstance(member, Labelled) for member in inner):
+        return members
+    if isinstance(members, list):
+        return merge([_as_labelled(member) for member in members])
+    return merge({key: _as_labelled(member) for key, member in members.items()})
+
+
+def _as_labelled(value: Any) -> Labelled[Any]:
+    return value if isinstance(value, Labelled) else Labelled(value)
+
+
+def _over(outer: Labelled[Any], inner: Labelled[Any]) -> Labelled[Any]:
+    """The inner value under the labels of both."""
+    parts = {pointer: inner.at(pointer).join(outer.at(pointer)) for pointer in (*inner.parts, *outer.parts)}
+    return Labelled(inner.value, inner.label.join(outer.label), parts)
+
+
+def _fields(value: Any) -> Iterable[str] | None:
+    """The fields of what is written as JSON by its fields."""
+    kind = type(value)
+    for told in ("__struct_fields__", "__dataclass_fields__"):
+        if hasattr(kind, told):
+            return tuple(getattr(kind, told))
+    attrs = getattr(kind, "__attrs_attrs__", None)
+    return None if attrs is None else [attribute.name for attribute in attrs]
 
 
 def label_of(value: object) -> Label:
