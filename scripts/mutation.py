@@ -101,6 +101,11 @@ _ENDS: dict[int | None, str] = {
     36: "timeout",
 }
 _ENDS |= dict.fromkeys((-24, 24, 152, 255), "timeout") | {None: "not run"}
+_SHOW = """
+import json, sys
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+print(json.dumps({name: get_diff_for_mutant(name) for name in json.load(sys.stdin)}))
+"""
 _NAME = re.compile(r"(?P<module>.+)\.x(?:_|ǁ(?P<owner>.+)ǁ)(?P<function>.+)__mutmut_(?P<number>\d+)")
 
 
@@ -199,12 +204,21 @@ def tally(folder: Path) -> Tally:
     return found
 
 
-def difference(folder: Path, name: str) -> list[str]:
-    """The lines that the mutant takes away and puts in."""
+def differences(folder: Path, names: list[str]) -> dict[str, list[str]]:
+    """The lines that each mutant takes away and puts in. `mutmut show` would start anew for each."""
     shown = subprocess.run(
-        ["mutmut", "show", name], cwd=folder, capture_output=True, text=True, check=False
-    ).stdout
-    return [line for line in shown.splitlines() if re.match(r"[-+](?![-+]{2} )", line)]
+        ["python", "-c", _SHOW],
+        cwd=folder,
+        input=json.dumps(names),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(shown.stdout)
+    return {
+        name: [line for line in text.splitlines() if re.match(r"[-+](?![-+]{2} )", line)]
+        for name, text in found.items()
+    }
 
 
 def run(name: str, seconds: float) -> bool:
@@ -217,11 +231,13 @@ def run(name: str, seconds: float) -> bool:
         trouble = mutate(folder, seconds)
         found = tally(folder)
         print(found.line(name, time.monotonic() - start))
+        shown = differences(folder, [mutant for mutant, _ in found.survivors])
         for mutant, end in found.survivors:
             print(f"  {readable(mutant)}" + (f" ({end})" if end != "survived" else ""))
-            print(*(f"    {line}" for line in difference(folder, mutant)), sep="\n", flush=True)
+            print(*(f"    {line}" for line in shown[mutant]), sep="\n")
         if trouble:
             print(f"mutmut failed. The end of what it said:\n{trouble}")
+    sys.stdout.flush()
     return not trouble
 
 

@@ -15,7 +15,7 @@ from luthier.errors import NotFoundError, Refused, StoreError
 from luthier.events import ToolsChanged
 from luthier.govern import PinBook
 from luthier.govern.pin_book import PINS, SHOWN
-from luthier.tools import Refusal, ToolResult
+from luthier.tools import DroppedTool, Refusal, ToolResult
 from luthier.uri import ToolUri
 from luthier.wire import MemoryServer
 from tests.govern.kit import Gate, intended
@@ -127,6 +127,7 @@ async def test_an_addition_is_held_back_a_removal_is_told_and_each_change_once()
         assert isinstance(refusal, Refusal)
         assert "is new" in refusal.reason
     (told,) = gate.notebook.of(ToolsChanged)
+    assert (told.server, told.at) == ("lute", gate.clock.now())
     assert (told.added, told.removed, told.changed) == (("string",), ("tune",), ())
     del server.tools["string"]
     server.tools["tune"] = 1
@@ -134,6 +135,11 @@ async def test_an_addition_is_held_back_a_removal_is_told_and_each_change_once()
     server.descriptions["play"] = "x"
     await gate.through("mcp://lute/play")
     assert [event.changed for event in gate.notebook.of(ToolsChanged)] == [(), ("play",)]
+    server.descriptions.clear()
+    await gate.through("mcp://lute/play")
+    server.descriptions["play"] = "x"  # again, so it is told again
+    await gate.through("mcp://lute/play")
+    assert [event.changed for event in gate.notebook.of(ToolsChanged)] == [(), ("play",), ("play",)]
 
 
 async def test_an_approval_is_of_what_was_reviewed_and_of_no_more() -> None:
@@ -162,6 +168,13 @@ async def test_an_approval_of_all_takes_the_pins_of_what_is_gone_away() -> None:
     assert await gate.settled(gate.book.approve(await gate.review(), by="me")) == ()
 
 
+LOOK_AGAIN = ("approval", "pins", "pins of server 'lute'", "Look again: luthier tools diff lute")
+
+
+def told(refused: Refused) -> tuple[str | None, ...]:
+    return (refused.refusal_kind, refused.rule, refused.place, refused.hint)
+
+
 async def test_what_was_shown_is_what_is_approved() -> None:
     server = lute()
     gate = Pinned(server)
@@ -171,7 +184,7 @@ async def test_what_was_shown_is_what_is_approved() -> None:
     server.descriptions["play"] = "evil"
     with pytest.raises(Refused, match="changed since it was shown") as caught:
         await gate.settled(gate.book.approve(await gate.review(), by="me"))
-    assert caught.value.refusal_kind == "approval"
+    assert told(caught.value) == LOOK_AGAIN
     server.descriptions["play"] = "a"
     assert await gate.settled(gate.book.approve(await gate.review(), by="me")) == ("play",)
     assert gate.state.get(SHOWN, "lute") is None
@@ -184,13 +197,14 @@ async def test_of_two_approvals_at_the_same_time_one_is_refused() -> None:
     server.descriptions["play"] = "a"
     one, other = await gate.review(), await gate.review()
     await gate.settled(gate.book.approve(one, by="me"))
-    with pytest.raises(Refused, match="changed meanwhile"):
+    with pytest.raises(Refused, match="Its pins were changed meanwhile") as caught:
         await gate.settled(gate.book.approve(other, by="you"))
+    assert told(caught.value) == LOOK_AGAIN
 
 
 async def test_a_name_that_nobody_knows_cannot_be_approved() -> None:
     gate = Pinned(lute())
-    with pytest.raises(NotFoundError, match="Did you mean play"):
+    with pytest.raises(NotFoundError, match=r"no tool 'pley' on server 'lute'\. Did you mean play"):
         await gate.settled(gate.book.approve(await gate.review(), ["pley"], by="me"))
 
 
@@ -210,11 +224,35 @@ async def test_another_process_takes_a_pin_away_and_calls_stop_within_a_second()
     assert isinstance(await gate.through("mcp://lute/play"), ToolResult)
     tool = gate.manager.known(ToolUri.mcp("lute", "play"), CallContext())
     assert tool
+    await gate.clock.advance(5)
     assert gate.book.is_good(tool)
     gate.state.put(PINS, "lute", {})
-    await gate.clock.advance(1.1)
+    await gate.clock.advance(0.9)
+    assert gate.book.is_good(tool)  # the store is not asked at every call
+    await gate.clock.advance(0.1)
     assert not gate.book.is_good(tool)
     assert isinstance(await gate.through("mcp://lute/play"), Refusal)
+
+
+async def test_what_this_process_approves_it_goes_by_at_once() -> None:
+    gate = Pinned(lute(tune=1))
+    await gate.through("mcp://lute/tune")
+    _, tool = (await gate.settled(gate.manager.manifest("lute"))).tools
+    assert await gate.book.fits(tool)
+    del gate.servers["lute"].tools["tune"]
+    await gate.settled(gate.book.approve(await gate.review(), by="me"))
+    assert not gate.book.is_good(tool)
+
+
+async def test_pins_are_read_once_as_long_as_the_store_stays_as_it_is() -> None:
+    store = Counting()
+    gate = Pinned(lute(), state=store)
+    for _ in range(2):
+        await gate.through("mcp://lute/play")
+    reads = store.reads
+    for _ in range(3):
+        await gate.through("mcp://lute/play")
+    assert store.reads == reads
 
 
 async def test_a_single_tool_is_judged_like_a_list() -> None:
@@ -250,6 +288,16 @@ async def test_a_change_that_was_announced_and_read_in_the_background_is_held_ba
     assert len(gate.servers["lute"].calls) == 1
 
 
+class Counting(MemoryState):
+    """A store that counts how often pins are read."""
+
+    reads = 0
+
+    def get(self, kind: str, key: str) -> Any | None:
+        self.reads += kind == PINS
+        return super().get(kind, key)
+
+
 class Racing(MemoryState):
     """A store in which another process is always a moment earlier."""
 
@@ -272,11 +320,24 @@ async def test_of_two_processes_the_first_to_pin_has_its_way() -> None:
     gate = Pinned(lute(), state=Racing({"play": pin}))
     assert isinstance(await gate.through("mcp://lute/play"), Refusal)
     assert gate.pins["play"]["by"] == "you"
+    book = PinBook(Racing({"play": pin}), clock=gate.clock)
+    manifest = await gate.settled(gate.manager.manifest("lute"))
+    assert not book.is_good(manifest.tools[0])
+    assert (await book.judge(manifest)).held == {"play": "changed"}
+
+
+async def test_a_first_list_whose_pins_are_lost_is_not_handed_out() -> None:
+    gate = Pinned(lute())
+    manifest = await gate.settled(gate.manager.manifest("lute"))
+    book = PinBook(Broken("lost", StoreError("gone")), clock=gate.clock)
+    with pytest.raises(StoreError, match="The pins of server 'lute' were not kept"):
+        await book.judge(manifest)
 
 
 async def test_a_book_of_production_judges_nothing_that_is_not_pinned_as_good() -> None:
     gate = Pinned(lute(), production=True)
-    manifest = await gate.settled(gate.manager.manifest("lute"))
+    listed = await gate.settled(gate.manager.manifest("lute"))
+    manifest = msgspec.structs.replace(listed, dropped=(DroppedTool("evil", "has no schema"),))
     judgement = await gate.settled(gate.book.judge(manifest))
     assert (judgement.waiting, judgement.manifest.tools, judgement.manifest.dropped) == (True, (), ())
     assert not await gate.settled(gate.book.fits(manifest.tools[0]))
@@ -342,10 +403,19 @@ async def test_a_value_that_holds_no_pins_denies_and_that_is_written_down(value:
     assert isinstance(got, Refusal)
     assert got.rule == "guard failed: StoreError"
     assert (gate.calls, gate.kinds) == (0, ["verdict refused"])
-    with pytest.raises(StoreError, match="cannot be read"):
-        await gate.settled(gate.gateway.tools(CallContext()))
-    with pytest.raises(StoreError, match="cannot be read"):
-        await gate.review()
+    for looking in (gate.gateway.tools(CallContext()), gate.gateway.review("lute", CallContext())):
+        with pytest.raises(StoreError, match="The pins of server 'lute' cannot be read") as caught:
+            await gate.settled(looking)
+        assert "Restore the store" in caught.value.hint
+
+
+async def test_a_note_of_what_was_shown_that_cannot_be_read_lets_nothing_be_approved() -> None:
+    gate = Pinned(lute())
+    review = await gate.review()
+    gate.state.put(SHOWN, "lute", 5)
+    with pytest.raises(StoreError, match="of server 'lute' cannot be read"):
+        await gate.settled(gate.book.approve(review, by="me"))
+    assert gate.pins == {}
 
 
 class Waiting:
@@ -408,8 +478,10 @@ class Slow:
         self.inner = MemoryState()
         self.go = threading.Event()
         self.fault = fault
+        self.swaps = 0
 
     def swap(self, kind: str, key: str, expected: Any | None, value: Any | None) -> bool:
+        self.swaps += 1
         assert self.go.wait(30)
         if self.fault is not None:
             raise self.fault
@@ -431,6 +503,17 @@ async def test_a_first_list_is_handed_out_at_once_and_nothing_is_called_before_i
     assert list(store.get(PINS, "lute")) == ["play"]
     assert [one.why for one in (await gate.gateway.review("lute", CallContext())).tools] == [""]
     await gate.book.close()
+
+
+async def test_a_first_list_that_two_ask_for_at_once_is_pinned_once() -> None:
+    store = Slow()
+    gate = Gate(lute(), state=cast("StateStore", store))
+    manifest = await gate.settled(gate.manager.manifest("lute"))
+    both = [gate.start(gate.book.judge(manifest)) for _ in range(2)]
+    await settle(100)
+    store.go.set()
+    assert [(await one).manifest.tools for one in both] == [manifest.tools] * 2
+    assert store.swaps == 1
 
 
 async def test_the_end_and_whoever_looks_wait_for_pins_that_are_being_kept() -> None:
@@ -460,6 +543,6 @@ async def test_pins_that_could_not_be_kept_let_no_call_through_and_are_tried_aga
     assert gate.servers["lute"].calls == []
     await gate.gateway.tools(CallContext())
     await gate.book.close()
-    assert "could not be pinned: full" in caplog.text
+    assert "the tools of server 'lute' could not be pinned: full" in caplog.text
     store.fault = None
     assert isinstance(await gate.gateway.call(intended("mcp://lute/play")), ToolResult)

@@ -53,6 +53,11 @@ def test_the_hash_of_a_pin_is_that_of_its_definition_and_is_kept_where_it_is_kno
     assert Pin("d", {}, 0, "me", hash="known").full_hash == "known"
 
 
+def test_of_a_tool_that_is_only_known_by_its_parts_they_are_the_definition() -> None:
+    local = Tool(uri=ToolUri.mcp("lute", "play"), input_schema={"type": "object"})
+    assert pins.definition_of(local) == {"name": "play", "inputSchema": {"type": "object"}}
+
+
 def test_what_changed_and_what_is_new_is_held_back_and_what_is_gone_is_told() -> None:
     manifest = listed(tool("play"), tool("tune", digest="e", title="t"), tool("string"))
     judgement = judged(manifest, tool("play"), tool("tune"), tool("gone"))
@@ -101,7 +106,12 @@ def test_what_holds_no_pins_is_not_taken_for_some(value: Any) -> None:
 
 def test_a_review_sets_each_tool_beside_its_pin() -> None:
     stored = pins.stored(pins.pinned([tool("play"), tool("tune"), tool("gone")], at=3, by="me"))
-    review = pins.review(listed(tool("new"), tool("tune", digest="e", title="t"), tool("play")), stored)
+    now = tool("new"), tool("tune", digest="e", title="t"), tool("play")
+    review = pins.review(listed(*now), stored)
+    there = pins.pins_in(stored)
+    assert [one.tool for one in review.tools] == [*now, None]
+    assert [one.pin for one in review.tools] == [None, there["tune"], there["play"], there["gone"]]
+    assert [one.hash for one in review.tools] == [*map(pins.hash_of, now), ""]
     assert [(one.name, one.why) for one in review.tools] == [
         ("new", "new"), ("tune", "changed"), ("play", ""), ("gone", "removed"),
     ]  # fmt: skip

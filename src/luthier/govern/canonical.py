@@ -56,7 +56,7 @@ def _by_the_book(value: Any) -> bytes:
     try:
         return rfc8785.dumps(value)
     except rfc8785.IntegerDomainError:
-        return _BEYOND + json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+        return _BEYOND + json.dumps(value, sort_keys=True).encode()
 
 
 def _numbers(value: Any) -> Any:

@@ -21,13 +21,13 @@ from luthier.govern.pins import Judgement, Pin, Review
 from luthier.govern.storing import asked
 from luthier.redaction import logger
 from luthier.text import near
-from luthier.tools import Manifest, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from luthier.clock import Clock
     from luthier.connect.state import StateStore
+    from luthier.tools import Manifest, Tool
 
     T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class PinBook:
         self._production = production
         self._good: dict[int, Tool] = {}  # the tools themselves, so that their ids stay theirs
         self._raws: dict[str, dict[str, str]] = {}  # of each pin of a server, the hash of its bytes
-        self._told: dict[str, Judgement] = {}
+        self._told: dict[str, tuple[Any, ...]] = {}  # of each server, what differed when it was last told
         self._pinning: dict[str, asyncio.Task[bool]] = {}
         self._revision = -1
         self._looked_at = float("-inf")
@@ -209,13 +209,13 @@ class PinBook:
     def _tell(self, judgement: Judgement) -> None:
         """Tell of a difference once."""
         server = judgement.manifest.server
-        told = self._told.get(server)
-        if told is not None and (told.held, told.removed) == (judgement.held, judgement.removed):
-            return
-        if not judgement.held and not judgement.removed:
+        differs = (judgement.held, judgement.removed)
+        if not any(differs):
             self._told.pop(server, None)
             return
-        self._told[server] = Judgement(Manifest(server=server), judgement.held, judgement.removed)
+        if self._told.get(server) == differs:
+            return
+        self._told[server] = differs
         self._observers.notify(
             ToolsChanged(
                 at=self._clock.now(),
