@@ -69,6 +69,7 @@ class Gate(House):
             clock=self.clock,
             observers=Observers([self.notebook]),
             production=environment == "production",
+            audit=audit or self.log,
         )
         self.approvals = Approvals(self.state, audit or self.log, self.clock)
         if asks or approve is not None:

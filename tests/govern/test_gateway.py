@@ -553,7 +553,9 @@ async def test_the_log_holds_names_hashes_labels_and_sizes_and_no_value() -> Non
         names=("token", "n"),
         label=verdict.label if isinstance(verdict, Verdict) else None,
     )
-    assert intent == Intent(call="c5", uri="mcp://lute/play", arguments=hashlib.sha256(text).hexdigest())
+    (tool,) = (await gate.settled(gate.gateway.review("lute", CallContext()))).tools[:1]
+    digest = hashlib.sha256(text).hexdigest()
+    assert intent == Intent(call="c5", uri="mcp://lute/play", arguments=digest, pin=tool.hash)
     assert isinstance(outcome, Outcome)
     written = msgspec.json.encode((got.blocks, got.structured))
     assert (outcome.result, outcome.size) == (hashlib.sha256(written).hexdigest(), len(written))

@@ -11,9 +11,9 @@ import pytest
 from luthier.clock import settle
 from luthier.connect import MemoryState
 from luthier.context import CallContext
-from luthier.errors import NotFoundError, Refused, StoreError
+from luthier.errors import AuditError, NotFoundError, Refused, StoreError
 from luthier.events import ToolsChanged
-from luthier.govern import PinBook
+from luthier.govern import Decided, Intent, MemoryAudit, PinBook
 from luthier.govern.pin_book import PINS, SHOWN
 from luthier.tools import DroppedTool, Refusal, ToolResult
 from luthier.uri import ToolUri
@@ -188,6 +188,36 @@ async def test_what_was_shown_is_what_is_approved() -> None:
     server.descriptions["play"] = "a"
     assert await gate.settled(gate.book.approve(await gate.review(), by="me")) == ("play",)
     assert gate.state.get(SHOWN, "lute") is None
+
+
+async def test_who_approved_what_is_in_the_log_and_each_call_names_the_pin_it_is_made_by() -> None:
+    server = lute(tune=1)
+    gate = Pinned(server)
+    await gate.through("mcp://lute/play")
+    server.descriptions["play"] = "a"
+    del server.tools["tune"]
+    review = await gate.review()
+    before, after = review.tools[0].pin.full_hash, review.tools[0].hash
+    await gate.settled(gate.book.approve(review, by="me", via="cli"))
+    await gate.through("mcp://lute/play")
+    decided = [record for record in gate.log.records if isinstance(record, Decided)]
+    assert [(one.uri, one.decision, one.request, one.by, one.via) for one in decided] == [
+        ("mcp://lute/play", "approved", after, "me", "cli"),
+        ("mcp://lute/tune", "removed", "", "me", "cli"),
+    ]
+    assert [record.pin for record in gate.log.records if isinstance(record, Intent)] == [before, after]
+    assert before != after
+
+
+async def test_what_cannot_be_written_down_is_not_approved() -> None:
+    server = lute()
+    gate = Pinned(server)
+    await gate.through("mcp://lute/play")
+    server.descriptions["play"] = "a"
+    book = PinBook(gate.state, clock=gate.clock, audit=MemoryAudit(fails="decided"))
+    with pytest.raises(AuditError):
+        await gate.settled(book.approve(await gate.review(), by="me"))
+    assert isinstance(await gate.through("mcp://lute/play"), Refusal)
 
 
 async def test_of_two_approvals_at_the_same_time_one_is_refused() -> None:

@@ -134,3 +134,11 @@ def test_a_refusal_names_rule_place_and_command(why: pins.Why, said: str, comman
     assert command in denial.hint
     assert "luthier tools diff lute" in denial.hint
     assert (denial.kind, denial.rule, denial.place) == ("approval", "pins", "pins of server 'lute'")
+
+
+def test_the_hash_of_a_tool_is_worked_out_once_and_very_many_are_let_go() -> None:
+    hashes = pins.Hashes()
+    tools = [tool(description=f"{number}") for number in range(pins.Hashes.MOST + 1)]
+    assert [hashes.of(one) for one in tools] == [pins.hash_of(one) for one in tools]
+    assert hashes.of(tools[-1]) is hashes.of(tools[-1])
+    assert hashes.count == 1

@@ -71,7 +71,7 @@ def approve_tools(
         runtime = Runtime.open(project, observers=log)  # not entered: that insists on required servers
         try:
             review = await runtime.review_tools(server)
-            return review, await runtime.pins.approve(review, tools or (), by="operator")
+            return review, await runtime.pins.approve(review, tools or (), by="operator", via="cli")
         finally:
             await runtime.close()
 

@@ -18,15 +18,18 @@ from luthier.errors import NotFoundError, Refused, StoreError
 from luthier.events import Observers, ToolsChanged
 from luthier.govern import pins
 from luthier.govern.pins import Judgement, Pin, Review
+from luthier.govern.records import Decided
 from luthier.govern.storing import asked
 from luthier.redaction import logger
 from luthier.text import near
+from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from luthier.clock import Clock
     from luthier.connect.state import StateStore
+    from luthier.govern.audit import AuditLog
     from luthier.tools import Manifest, Tool
 
     T = TypeVar("T")
@@ -45,7 +48,7 @@ _MANY = 16  # definitions whose canonical form is made beside the loop, not on i
 
 
 class PinBook:
-    """`production`: nothing is pinned by itself."""
+    """`production`: nothing is pinned by itself. `audit` is told what a person approves, before it counts."""
 
     def __init__(
         self,
@@ -54,8 +57,10 @@ class PinBook:
         clock: Clock,
         observers: Observers | None = None,
         production: bool = False,
+        audit: AuditLog | None = None,
     ) -> None:
         self._store = store
+        self._audit = audit
         self._clock = clock
         self._observers = observers or Observers()
         self._production = production
@@ -141,11 +146,14 @@ class PinBook:
         shown = {tool.name: tool.hash for tool in review.pending}
         await self._run(self._store.put, SHOWN, review.server, shown)
 
-    async def approve(self, review: Review, names: Iterable[str] = (), *, by: str) -> tuple[str, ...]:
+    async def approve(
+        self, review: Review, names: Iterable[str] = (), *, by: str, via: str = "python"
+    ) -> tuple[str, ...]:
         """Pin the tools of a review, all that are pending or those named; the names of what changed.
 
         Approved is what the review holds, whatever the server lists by now. Raises Refused where a person was
-        shown something else, or where pins were changed since the review; NotFoundError for unknown names.
+        shown something else, or where pins were changed since the review; NotFoundError for unknown names;
+        AuditError.
         """
         wanted = _wanted(review, tuple(names))
         shown = await self._run(self._store.get, SHOWN, review.server)
@@ -156,11 +164,23 @@ class PinBook:
         gone = {tool.name for tool in wanted if tool.tool is None}
         after = {name: pin for name, pin in (before | made).items() if name not in gone}
         value = pins.stored(after)
+        for tool in wanted:
+            self._record(review.server, tool, by, via)
         if not await self._run(self._store.swap, PINS, review.server, review.stored, value):
             raise _changed(review.server, "Its pins were changed meanwhile.")
         await self._run(self._store.delete, SHOWN, review.server)
         self._looked_at = float("-inf")
         return tuple(sorted(gone | made.keys()))
+
+    def _record(self, server: str, tool: pins.Reviewed, by: str, via: str) -> None:
+        uri = str(ToolUri.mcp(server, tool.name))
+        decision = "removed" if tool.tool is None else "approved"
+        if self._audit is not None:
+            self._audit.write(
+                Decided(
+                    call="", uri=uri, approval=server, request=tool.hash, decision=decision, by=by, via=via
+                )
+            )
 
     def _pin_first(self, manifest: Manifest) -> None:
         """Begin to pin a list. If another process was first, its pins hold."""

@@ -112,6 +112,29 @@ def hash_of(tool: Tool) -> str:
     return _hash(definition_of(tool))
 
 
+class Hashes:
+    """The hashes of tools' definitions, each worked out once."""
+
+    MOST = 4096
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Tool, str]] = {}  # the tools too, so that their ids stay theirs
+
+    @property
+    def count(self) -> int:
+        """How many are known."""
+        return len(self._known)
+
+    def of(self, tool: Tool) -> str:
+        """The hash of that very tool."""
+        known = self._known.get(id(tool))
+        if known is None:
+            if len(self._known) >= self.MOST:
+                self._known.clear()
+            known = self._known[id(tool)] = (tool, hash_of(tool))
+        return known[1]
+
+
 def _hash(definition: JsonObject) -> str:
     try:
         return definition_hash(definition)

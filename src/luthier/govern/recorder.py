@@ -24,6 +24,7 @@ from luthier.errors import (
 )
 from luthier.govern.access import is_told
 from luthier.govern.digests import arguments_digest, kept_text, names_of, reply_digest, tag_of
+from luthier.govern.pins import Hashes
 from luthier.govern.records import Intent, Outcome, Record, Verdict
 from luthier.redaction import logger
 from luthier.tools import Refusal, ToolResult
@@ -51,6 +52,7 @@ class Recorder:
         self._clock = clock
         self._sent = "arguments" in keep
         self._got = "results" in keep
+        self._pins = Hashes()
 
     async def verdict(self, call: GateCall, inner: Next) -> Up:
         """The outermost: whatever kept a call from being carried is written down."""
@@ -89,8 +91,9 @@ class Recorder:
         self._write_verdict(call, "allowed")
         call.ledger.allowed = True
         uri = str(call.call.uri)
+        pin = self._pins.of(call.tool) if call.tool is not None and call.call.uri.scheme == "mcp" else ""
         sent = kept_text(call.call.arguments.value, call.label) if self._sent else ""
-        self._write(Intent(call=call.call.id, uri=uri, arguments=call.ledger.digest, sent=sent))
+        self._write(Intent(call=call.call.id, uri=uri, arguments=call.ledger.digest, pin=pin, sent=sent))
         began = self._clock.monotonic()
         try:
             result = await inner(call)

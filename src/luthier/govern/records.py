@@ -88,12 +88,14 @@ class Verdict(_Record, frozen=True, tag="verdict", gc=False):
 class Intent(_Record, frozen=True, tag="intent", gc=False):
     """The call is about to be carried; without this line no call is.
 
+    `pin` is the hash of the definition that a server's tool is called by, as `luthier tools diff` shows it.
     `sent` are the redacted arguments as JSON text, where the project asks for them.
     """
 
     call: str
     uri: str
     arguments: str = ""
+    pin: str = ""
     sent: str = ""
 
 
@@ -128,7 +130,11 @@ class Asked(_Record, frozen=True, tag="asked", gc=False):
 
 
 class Decided(_Record, frozen=True, tag="decided", gc=False):
-    """Somebody said yes or no to a request. `via`: by cli, python, terminal or callback."""
+    """Somebody said yes or no to a request, to an imported server (`uri` is of all its tools) or to a tool.
+
+    `via`: by cli, python, terminal or callback. Of servers and tools `approval` is the server's id and
+    `request` the hash of what was approved; the pin of a tool that is gone is `removed`.
+    """
 
     call: str
     uri: str

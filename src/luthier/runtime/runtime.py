@@ -136,6 +136,7 @@ class Runtime:
             clock=self._clock,
             observers=self._observers,
             production=project.environment == "production",
+            audit=self._audit,
         )
         local = LocalTools(custom=map(custom_tool, tools), builtin=[save_to_memory_tool(self.memory)])
         self._gateway = self._governing(registry, local, policies, approve)
