@@ -75,7 +75,7 @@ def test_on_its_way_to_the_refusal_such_a_call_carries_the_worst_label_everywher
 
 
 async def inner(call: GateCall) -> Up:
-    return call.refuse("denied", "The next guard was asked.")
+    return call.refuse("denied", "The next guard was asked.", rule="r", place="p", hint="h")
 
 
 async def test_it_is_denied_and_the_next_guard_is_not_asked() -> None:

@@ -54,5 +54,9 @@ def labelled(values: Mapping[str, Any]) -> Labelled[Any]:
         return gathered(dict(values))
     except RecursionError:
         raise Refused(
-            "arguments", "The values are nested too deep, or hold themselves.", rule="json"
+            "arguments",
+            "The values are nested too deep, or hold themselves.",
+            rule="json",
+            place="the values that were given",
+            hint="Give values that JSON has.",
         ) from None
