@@ -1,4 +1,4 @@
-"""The control steps, told by data: tests/cases/flow/*.yaml, one file a control step (README.md says how)."""
+"""Control steps and outputs, told by data: tests/cases/flow/*.yaml, one file a kind (README.md says how)."""
 
 from __future__ import annotations
 
@@ -63,6 +63,8 @@ async def test_a_flow_does_what_its_case_says(case: dict[str, Any]) -> None:
     else:
         assert run.error is None
         assert run.output == case["gives"]
+        assert run.status == case.get("status", 200)
+        assert run.headers == case.get("headers", {})
     ended = [(entry.step, entry.data) for entry in run.record]
     ends = {step: data.end for step, data in ended if isinstance(data, StepEnded)}
     assert {key: ends.get(key) for key in case.get("ends", {})} == case.get("ends", {})

@@ -33,6 +33,7 @@ from luthier.spec.ensemble import (
 from luthier.spec.inputs import bind_inputs, check_inputs, read_input_text
 from luthier.spec.load import load
 from luthier.spec.origin import NOWHERE, Origin
+from luthier.spec.outputs import OutputBlock
 from luthier.spec.paths import check_paths, ensemble_files
 from luthier.spec.policy import LabelTest, Policies, PolicyRule
 from luthier.spec.profile import Hole, LaunchProfile, Sandbox
@@ -66,6 +67,7 @@ __all__ = [
     "LaunchProfile",
     "MapReduceFlow",
     "Origin",
+    "OutputBlock",
     "ParallelFlow",
     "Policies",
     "PolicyRule",

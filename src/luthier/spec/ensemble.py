@@ -13,6 +13,7 @@ from luthier.errors import Fault
 from luthier.expr import Compiled
 from luthier.spec.control import Cache, FlowItem, OnTimeout, Retry
 from luthier.spec.origin import NOWHERE, Origin
+from luthier.spec.outputs import OutputBlock
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
 Operation = Literal["tools", "code", "transform", "ensemble", "endorse"]
@@ -126,6 +127,7 @@ class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, Input] = {}
     flow: tuple[FlowItem, ...] | None = None
     outputs: Compiled | None = None
+    blocks: tuple[OutputBlock, ...] = ()  # in place of outputs
     reads_env: dict[str, Fault] = {}  # names read from `env`, and what to say where they are not exposed
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from luthier.errors import SpecError
 from luthier.spec.declarations import Declarations, read_declarations
 from luthier.spec.ensemble import Ensemble
-from luthier.spec.expressions import Placed, placed
 from luthier.spec.flow import FlowReader
 from luthier.spec.load import load
 from luthier.spec.order import Names, check_free
 from luthier.spec.origin import Origin
+from luthier.spec.outputs import Outputs, read_outputs
 from luthier.spec.python import document_of
 from luthier.spec.reader import Reader, Sink
 from luthier.spec.steps import read_steps
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from luthier.spec.control import FlowItem
     from luthier.spec.document import Document
     from luthier.spec.draft import Draft, Place
-    from luthier.spec.reader import Found
 
 UNSUPPORTED = ("state", "scoring", "memory")
 UNUSED = (
@@ -84,7 +83,7 @@ def _read(reader: Reader) -> dict[str, Any]:
     steps = reader.take("agents", "steps", required=True)
     drafts = read_steps(sink, *steps) if steps else []
     flow = _read_flow(reader, drafts)
-    outputs = _read_outputs(reader)
+    outputs = read_outputs(sink, reader.take("outputs", "output"))
     reads_env = _check_names(sink, drafts, flow, declared, outputs)
     description = reader.text("description") or ""
     reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of ensembles")
@@ -100,7 +99,8 @@ def _read(reader: Reader) -> dict[str, Any]:
         "inputs": declared.inputs,
         "steps": tuple(draft.step for draft in drafts if draft.step is not None),
         "flow": flow.items if flow else None,
-        "outputs": outputs.compiled if outputs else None,
+        "outputs": outputs.mapping.compiled if outputs.mapping else None,
+        "blocks": tuple(outputs.blocks),
         "reads_env": reads_env,
         "origin": Origin(document, (), reader.places),
     }
@@ -144,16 +144,8 @@ def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
     return _Flow(items, flow.places)
 
 
-def _read_outputs(reader: Reader) -> Placed | None:
-    found: Found | None = reader.take("outputs", "output")
-    if found and isinstance(found.value, list):
-        reader.sink.add("this version reads outputs as a mapping, not as a list of blocks", found.path)
-        return None
-    return placed(reader.sink, found)
-
-
 def _check_names(
-    sink: Sink, drafts: list[Draft], flow: _Flow | None, declared: Declarations, outputs: Placed | None
+    sink: Sink, drafts: list[Draft], flow: _Flow | None, declared: Declarations, outputs: Outputs
 ) -> dict[str, Fault]:
     defined = [draft.name for draft in drafts if draft.name]
     named = list(flow.places) if flow else defined
@@ -171,6 +163,6 @@ def _check_names(
     else:
         check_free(names, drafts)
         warn_of_steps(sink, drafts)
-    if outputs:
-        list(names.in_expression(outputs, ""))
+    for use in outputs.uses:
+        list(names.in_expression(use, ""))
     return names.reads_env

@@ -16,7 +16,7 @@ from luthier.errors import LuthierError
 from luthier.events import Event, RunBegan, RunDone, StepBegan, StepDone
 from luthier.expr import Scope
 from luthier.redaction import logger
-from luthier.taint import TRUSTED, Confidentiality, Label, Labelled
+from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, join
 from luthier.text import one_line
 from luthier.tools import delivered
 from luthier.workflows.hand import Hand
@@ -45,6 +45,7 @@ from luthier.workflows.record import (
     StepEnded,
     StepStarted,
 )
+from luthier.workflows.response import respond
 from luthier.workflows.retries import Outcome
 from luthier.workflows.run import Run, statuses
 from luthier.workflows.scope import RunScope, fixed_names, label_named
@@ -170,14 +171,21 @@ class Driver:
         self._advance()
 
     def _finish(self, finish: Finish) -> None:
-        error, step, output = finish.error, finish.step, NULL
+        error, step, output, response = finish.error, finish.step, NULL, NULL
         if error is None:
-            output, error = self._outputs()
+            output, response, error = self._outputs()
         elif finish.label is not TRUSTED:
             output = Labelled(None, finish.label)
         output = output.joined(self._context.control)
         duration = (self._clock.monotonic() - self._started) * 1000
-        ended = RunEnded(success=error is None, output=output, error=error, step=step, duration=duration)
+        ended = RunEnded(
+            success=error is None,
+            output=output,
+            error=error,
+            step=step,
+            duration=duration,
+            response=response.joined(self._context.control),
+        )
         self._append(ended)
         self._tell(
             RunDone(
@@ -191,21 +199,23 @@ class Driver:
         )
         self._done.set_result(ended)
 
-    def _outputs(self) -> tuple[Labelled[Any], Failure | None]:
-        """What the run delivers, or why it cannot."""
-        outputs = self._plan.outputs
+    def _outputs(self) -> tuple[Labelled[Any], Labelled[Any], Failure | None]:
+        """What the run delivers and how, or why it cannot."""
+        plan, response = self._plan, NULL
         try:
-            if outputs is not None:
-                found = outputs.evaluate(self._scope)
-            elif self._plan.last:
-                last = self._state.seen(self._plan.last)
-                found = NULL if last is None or last.ended is None else last.ended.output
+            if plan.blocks:
+                found, made = respond(plan.blocks, self._scope)
+                response = Labelled({"status": made.status, "headers": made.headers}, made.label)
+            elif plan.outputs is not None:
+                found = plan.outputs.evaluate(self._scope)
             else:
-                found = NULL
-            return Labelled(delivered(found.value), found.label, found.parts), None
+                last = self._state.seen(plan.last) if plan.last else None
+                found = NULL if last is None or last.ended is None else last.ended.output
+            return Labelled(delivered(found.value), found.label, found.parts), response, None
         except (LuthierError, RecursionError) as error:
-            label = label_named(outputs, self._view) if outputs is not None else TRUSTED
-            return Labelled(None, label), failure_of(error)
+            read = (plan.outputs, *(one for block in plan.blocks for one in block.expressions))
+            label = join(label_named(one, self._view) for one in read if one is not None)
+            return Labelled(None, label), NULL, failure_of(error)
 
     def _result(self, ended: RunEnded) -> Run:
         error = None
@@ -216,6 +226,7 @@ class Driver:
             ensemble=self._plan.ensemble,
             success=ended.success,
             labelled=ended.output,
+            response=ended.response,
             steps=statuses(self._state),
             error=error,
             note="" if ended.error is None else ended.error.note,

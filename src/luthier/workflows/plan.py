@@ -19,6 +19,7 @@ import msgspec
 
 from luthier.errors import Fault, SpecError
 from luthier.expr import Compiled
+from luthier.spec import OutputBlock
 from luthier.workflows.nodes import Node, nodes_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     looked: dict[str, tuple[str, ...]]
     last: str = ""
     outputs: Compiled | None = None
+    blocks: tuple[OutputBlock, ...] = ()
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def digest(self) -> str:
         """SHA-256 of everything that decides what a run of it does; the same for the same file."""
-        parts = [list(self.nodes.values()), self.outputs, self.last]
+        parts = [list(self.nodes.values()), self.outputs, self.blocks, self.last]
         text = msgspec.json.encode(parts, enc_hook=_spelled, order="deterministic")
         return hashlib.sha256(text).hexdigest()
 
@@ -90,6 +92,7 @@ def plan(ensemble: Ensemble) -> Plan:
         file=ensemble.file,
         last=top[-1] if top else "",
         outputs=ensemble.outputs,
+        blocks=ensemble.blocks,
     )
 
 
@@ -100,6 +103,7 @@ def arrange(
     file: str = "",
     last: str = "",
     outputs: Compiled | None = None,
+    blocks: tuple[OutputBlock, ...] = (),
     looked_at: Iterable[str] | None = None,
 ) -> Plan:
     """A plan out of nodes that name only each other. `looked_at` stands in where `outputs` is not given."""
@@ -121,6 +125,7 @@ def arrange(
         looked={},
         last=last,
         outputs=outputs,
+        blocks=blocks,
     )
     waits = _waits(made)
     _refuse_cycles(by_key, waits, file)
@@ -129,7 +134,8 @@ def arrange(
         for one in awaited:
             followers[one].append(key)
     if looked_at is None:
-        looked_at = outputs.looked_at & by_key.keys() if outputs is not None else ()
+        read = (outputs, *(one for block in blocks for one in block.expressions))
+        looked_at = {name for one in read if one is not None for name in one.looked_at} & by_key.keys()
     lookers = _lookers(made, looked_at)
     looked: dict[str, list[str]] = {key: [] for key in by_key}
     for key, found in lookers.items():

@@ -118,13 +118,14 @@ class RunHalted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """`error` is set where the run failed, and `step` is where."""
+    """`error` is set where the run failed, and `step` is where. `response` is `{status, headers}`."""
 
     success: bool
     output: Labelled[Any] = NULL
     error: Failure | None = None
     step: str = ""
     duration: float = 0.0
+    response: Labelled[Any] = NULL
 
 
 Data = (
@@ -342,6 +343,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "inputs": read_labelled,
     "arguments": read_labelled,
     "output": read_labelled,
+    "response": read_labelled,
     "items": read_labelled,
     "label": Label.from_json,
     "control": Label.from_json,

@@ -8,7 +8,7 @@ import msgspec
 
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import Envelope, delivered
-from luthier.workflows.record import Entry
+from luthier.workflows.record import NULL, Entry
 
 if TYPE_CHECKING:
     from luthier.workflows.machine import State
@@ -111,6 +111,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ensemble: str
     success: bool
     labelled: Labelled[Any]
+    response: Labelled[Any] = NULL  # `{status, headers}`, of an ensemble whose outputs are blocks
     steps: dict[str, StepStatus]
     error: dict[str, Any] | None = None
     note: str = ""  # on the error, for the operator only: the rule that refused, and where it is written
@@ -128,7 +129,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> Label:
-        return self.labelled.whole
+        """Of all that it delivers, status and headers among it."""
+        return self.labelled.whole.join(self.response.whole)
+
+    @property
+    def status(self) -> int:
+        """As in HTTP; 200 where the outputs do not say, 500 of a run that failed."""
+        if not self.success:
+            return 500
+        return int(self.response.value["status"]) if self.response.value else 200
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return dict(self.response.value["headers"]) if self.response.value else {}
 
     @property
     def refused(self) -> bool:
@@ -142,6 +155,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             "ensemble": self.ensemble,
             "success": self.success,
             "output": self.output,
+            **({"status": self.status, "headers": self.headers} if self.response.value else {}),
             "label": self.label.to_json(),
             "steps": {name: status.to_json() for name, status in self.steps.items()},
             "error": self.error,
