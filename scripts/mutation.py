@@ -6,6 +6,7 @@ python scripts/mutation.py [GROUP...]
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -74,6 +75,7 @@ GROUPS = {
             "tests/spec/test_profile.py",
             "tests/connect/test_launch.py",
             "tests/connect/test_isolation.py",
+            "tests/connect/test_references.py",
         ),
     ),
     "urls": Group(
@@ -189,6 +191,9 @@ def mutate(folder: Path, seconds: float) -> str:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
             code = 0  # what was found until then is told
+            process.send_signal(signal.SIGINT)  # it ends its workers, and no result is written by half
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(30)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -12,10 +12,13 @@ import pytest
 from luthier.connect import ServerRegistry
 from luthier.connect.isolation import Host, isolated
 from luthier.connect.launch import prepare
+from luthier.connect.profiled import draft_of
 from luthier.connect.sandbox import Works
-from luthier.connect.start import Draft
+from luthier.connect.start import Draft, Pinned
 from luthier.errors import ConnectError
 from luthier.spec import Hole, Launch, LaunchProfile, Sandbox, ServerEntry
+from luthier.spec.origin import Origin
+from luthier.spec.python import document_of
 
 if TYPE_CHECKING:
     from luthier.wire import StdioLaunch
@@ -155,20 +158,62 @@ def test_a_profile_settles_program_arguments_variables_and_folder(folder: Path) 
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "key", "said"),
     [
-        ({"profile": "other"}, "there is no launch profile 'other'"),
-        ({"values": {}}, "the value of 'who' is missing"),
-        ({"values": {"who": "Ada"}}, "the value of 'who' does not match"),
-        ({"values": {"who": "abcdef"}}, "the value of 'who' has more than 5 characters"),
-        ({"values": {"who": "ada", "x": "y"}}, "the value of 'x' is not a hole"),
-        ({"env": {"OTHER": "x"}}, "'OTHER' is not among the variables"),
-        ({"inherit_env": ("SECRET",)}, "'SECRET' is not among the variables"),
-        ({"env": {"TOKEN": "() { :; }"}}, "the value of TOKEN is a shell function"),
+        ({"profile": "other"}, "launch", "there is no launch profile 'other'"),
+        ({"values": {}}, "launch.values", "the value of 'who' is missing"),
+        ({"values": {"who": "Ada"}}, "launch.values.who", "the value of 'who' does not match"),
+        ({"values": {"who": "abcdef"}}, "launch.values.who", "the value of 'who' has more than 5 characters"),
+        ({"values": {"who": "ada", "x": "y"}}, "launch.values.x", "the value of 'x' is not a hole"),
+        ({"env": {"OTHER": "x"}}, "env", "'OTHER' is not among the variables"),
+        ({"inherit_env": ("SECRET",)}, "inherit_env", "'SECRET' is not among the variables"),
+        ({"env": {"TOKEN": "() { :; }"}}, "env.TOKEN", "the value of TOKEN is a shell function"),
     ],
 )
-def test_what_a_profile_does_not_foresee_is_refused(folder: Path, fields: dict[str, Any], said: str) -> None:
-    assert said in barred(registry(folder), entry(**fields))
+def test_what_a_profile_does_not_foresee_is_refused_with_its_place(
+    folder: Path, fields: dict[str, Any], key: str, said: str
+) -> None:
+    written = {"launch": {"values": {"who": "", "x": ""}}, "inherit_env": [], "env": {"TOKEN": ""}}
+    origin = Origin(document_of({"mcpServers": {"git": written}}), ("mcpServers", "git"))
+    message = barred(registry(folder), entry(origin=origin, **fields))
+    assert f"mcpServers.git.{key}" in message.partition(": ")[2].partition(": ")[0]
+    assert said in message
+
+
+def test_a_refusal_says_what_there_is_and_who_can_change_it(folder: Path) -> None:
+    def hint(entry: ServerEntry, registry: ServerRegistry) -> str:
+        with pytest.raises(ConnectError) as caught:
+            profiled(registry, entry)
+        return caught.value.hint
+
+    assert hint(entry("other"), registry(folder)) == "Launch profiles of this project: app."
+    assert hint(entry("other"), ServerRegistry(root=folder)) == "Launch profiles of this project: none."
+    assert "The operator can list its name" in hint(entry(env={"OTHER": "x"}), registry(folder))
+
+
+def test_whatever_a_profile_runs_is_vouched_for(folder: Path) -> None:
+    def drafted(**fields: Any) -> Draft:
+        made = registry(folder, **fields)
+        started = entry(values={} if "holes" in fields else None)
+        assert started.launch is not None
+        return draft_of(started, started.launch, made, {})
+
+    program, python = folder / "server.sh", Path(sys.executable)
+    draft = drafted(sha256="aa")
+    assert draft.pinned == (
+        Pinned(program, "the program", ("executable",), "aa", executable=True),
+        Pinned(Path("/bin/sh"), "the interpreter", ("executable",), executable=True),
+    )
+    assert (draft.script, draft.keys) == (None, ("launch",))
+    draft = drafted(
+        executable=str(python), args=("-I", "/srv/x.py"), holes={}, sha256="aa", script_sha256="bb"
+    )
+    assert draft.pinned == (
+        Pinned(python, "the program", ("executable",), "aa", executable=True),
+        Pinned(Path("/srv/x.py"), "the script", ("args",), "bb"),
+    )
+    assert draft.script == Path("/srv/x.py")
+    assert drafted(executable="/bin/true", args=(), holes={}).env["PATH"] == "/usr/local/bin:/usr/bin:/bin"
 
 
 def test_a_program_that_turns_out_to_be_an_interpreter_is_judged_as_one(folder: Path) -> None:
@@ -176,7 +221,11 @@ def test_a_program_that_turns_out_to_be_an_interpreter_is_judged_as_one(folder: 
     said = barred(registry(folder, executable=str(folder / "tool"), args=("-c", "{who}")), entry())
     assert "the launch profile 'app' is refused: its argument 1" in said
     (folder / "busy").symlink_to("/bin/sh")
-    assert "is a shell" in barred(registry(folder, executable=str(folder / "busy")), entry())
+    said = barred(registry(folder, executable=str(folder / "busy")), entry())
+    assert "the launch profile 'app' is refused: the program " in said
+    assert "is a shell" in said
+    said = barred(registry(folder, executable="/bin/x\0y"), entry())
+    assert "the launch profile 'app' names no program: its path holds a NUL" in said
 
 
 def test_a_folder_that_is_not_there_is_said_to_be_missing(folder: Path) -> None:

@@ -161,6 +161,7 @@ def test_what_is_refused_is_named_with_its_place(
 def test_a_path_to_an_allowed_command_is_answered_with_its_bare_name(registry: ServerRegistry) -> None:
     assert refused(registry, command="/usr/bin/node").hint == "Write `command: node`."
     assert "allowed_commands" in refused(registry, command="/usr/bin/bash").hint
+    assert "by its bare name" in refused(registry, args=("-c", "x")).hint
 
 
 def test_a_list_of_commands_with_paths_in_it_opens_no_path(tmp_path: Path) -> None:
@@ -205,7 +206,7 @@ def test_control_characters_in_an_entry_reach_no_terminal(registry: ServerRegist
 def test_in_production_nothing_is_started_by_a_command(tmp_path: Path) -> None:
     registry = ServerRegistry(root=tmp_path, environment="production")
     error = refused(registry)
-    assert "in production a server is started by a launch profile" in error.message
+    assert ":3:14 (mcpServers.git.command): in production a server is started by" in error.message
     assert "launch_profiles" in error.hint
 
 
@@ -218,9 +219,25 @@ def test_a_script_is_looked_for_where_the_server_will_stand(tmp_path: Path) -> N
     assert "'server.py' is not there" in refused(registry, args=("server.py",)).message
 
 
-def test_npx_is_not_started_where_its_settings_would_run_code(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["npx", "npm", "pnpx", "bunx"])
+def test_npx_is_not_started_where_its_settings_would_run_code(command: str, tmp_path: Path) -> None:
     (tmp_path / ".npmrc").write_text("script-shell=./evil.sh\n")
-    registry = ServerRegistry(root=tmp_path, allowed_commands=["npx", "python"])
-    error = refused(registry, command="npx", args=("-y", "server"))
-    assert f"{tmp_path / '.npmrc'} sets script-shell, which would run code" in error.message
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    (bin_ / command).write_text("#!/bin/sh\n")
+    (bin_ / command).chmod(0o755)
+    registry = ServerRegistry(root=tmp_path, allowed_commands=[command, "python"])
+    for fields, place in (
+        ({}, ":3:14 (mcpServers.git.command)"),
+        ({"cwd": "."}, ":9:10 (mcpServers.git.cwd)"),
+    ):
+        with pytest.raises(ConnectError) as caught:
+            prepare(entry(command=command, args=("server",), **fields), registry, {"PATH": str(bin_)})
+        said = f"{place}: {tmp_path / '.npmrc'} sets script-shell, which would run code"
+        assert said in caught.value.message
+        assert "another folder" in caught.value.hint
     assert prepare(entry(), registry, ENVIRON).argv
+
+
+def test_without_a_path_the_one_of_the_system_is_taken(registry: ServerRegistry) -> None:
+    assert prepare(entry(), registry, {}).env["PATH"] == f"{Path(sys.executable).parent}:{os.defpath}"

@@ -499,47 +499,55 @@ mcpServers:
 
 
 @pytest.mark.parametrize(
-    ("entry", "mode", "why"),
+    ("entry", "mode", "at", "why"),
     [
-        ("launch: svn", "required", "there is no launch profile `svn`"),
-        ("launch: git", "required", "the value of `repository` is missing"),
+        ("launch: svn", "required", "svn", "there is no launch profile `svn`"),
+        ("launch: git", "required", "git", "the value of `repository` is missing"),
         (
             "launch: {profile: git, values: {repository: /etc}}",
             "required",
+            "/etc}",
             "the value of `repository` is none of /srv/a, /srv/b",
         ),
         (
             "launch: {profile: git, values: {repository: /srv/a, x: y}}",
             "required",
+            "y}",
             "the value of `x` is not a hole of its profile",
         ),
         (
             "launch: {profile: git, values: {repository: /srv/a}}, env: {A: b}",
             "required",
+            "b}",
             "`A` is not among the variables",
         ),
         (
             "launch: {profile: git, values: {repository: /srv/a}}, inherit_env: [HOME]",
             "required",
+            "HOME",
             "`HOME` is not among the variables",
         ),
         (
             "launch: {profile: git, values: {repository: /srv/a}}",
             "auto",
+            "{profile",
             "in production the sandbox is required, not `auto`",
         ),
     ],
 )
 def test_what_a_launch_profile_does_not_allow_is_warned_of_and_not_saved(
-    entry: str, mode: str, why: str, tmp_path: Path
+    entry: str, mode: str, at: str, why: str, tmp_path: Path
 ) -> None:
-    folder = Folder(tmp_path, {"luthier.yaml": PROFILED % (mode, entry)})
+    text = PROFILED % (mode, entry)
+    folder = Folder(tmp_path, {"luthier.yaml": text})
     [told] = folder.told()
-    assert told.startswith("warning luthier.yaml:10:")
-    assert f": {why}" in told
+    column = text.splitlines()[9].index(at) + 1
+    assert told.startswith(f"warning luthier.yaml:10:{column}: {why}")
     project = load_project(tmp_path / "luthier.yaml")
     [fault] = launch_faults(project.servers["a"], project)
     assert (fault.message.startswith(why), fault.warning) == (True, False)
+    assert (fault.line, fault.column) == (10, column)
+    assert told.endswith(f"({fault.suggestion})") == bool(fault.suggestion) == ("svn" in entry)
 
 
 def test_what_a_launch_profile_allows_is_saved(tmp_path: Path) -> None:

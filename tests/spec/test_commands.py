@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.spec.commands import ArgumentFault, Plan, examine
+from luthier.spec.commands import ArgumentFault, Plan, examine, harden
 
 ALLOWED: list[tuple[str, list[str]]] = [
     # a script, and whatever it is given
@@ -220,6 +220,44 @@ def test_the_script_to_be_run_is_named() -> None:
     assert examine("python", ["-u", "-X", "utf8", "server.py", "x"]) == Plan(script=3)
     assert examine("node", ["--no-warnings", "--", "index.js"]) == Plan(script=2)
     assert examine("python", ["-m", "server"]) == Plan(module=1)
+
+
+NO_PROFILE = "is a shell, a package runner or the like, which no profile may start"
+HOLE = "has a hole where it is decided what is run"
+NOT_ABSOLUTE = "is not an absolute path without `..`"
+NOT_ISOLATED = "needs -I, so that neither variables nor the folder it stands in add code"
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "holes", "verdict"),
+    [
+        ("python", ["-I", "-m", "server", "x"], {3}, Plan(module=2)),
+        ("python3.12", ["-uI", "/srv/x.py", "-I"], {2}, Plan(script=1)),
+        ("PYTHON", ["-I", "-X", "utf8", "/srv/x.py"], set(), Plan(script=3)),
+        ("node", ["/srv/index.js", "x"], {1}, Plan(script=0)),
+        ("mcp-server-git", ["-c", "x"], {0, 1}, Plan()),
+        ("python", ["-I", "-m", "server"], {2}, ArgumentFault(2, HOLE)),
+        ("python", ["-I", "-m", "server"], {0}, ArgumentFault(0, HOLE)),
+        ("python", ["-I", "/srv/x.py"], {1}, ArgumentFault(1, HOLE)),
+        ("node", ["/srv/index.js"], {0}, ArgumentFault(0, HOLE)),
+        ("python", ["-I", "x.py"], set(), ArgumentFault(1, NOT_ABSOLUTE)),
+        ("python", ["-I", "/srv/../x.py"], set(), ArgumentFault(1, NOT_ABSOLUTE)),
+        ("node", ["/srv//index.js"], set(), ArgumentFault(0, NOT_ABSOLUTE)),
+        ("python", ["-m", "server"], set(), ArgumentFault(-1, NOT_ISOLATED)),
+        ("python", ["-uE", "/srv/x.py"], set(), ArgumentFault(-1, NOT_ISOLATED)),
+        ("python", ["/srv/x.py", "-I"], set(), ArgumentFault(-1, NOT_ISOLATED)),
+        ("python", ["-c", "x"], set(), examine("python", ["-c", "x"])),
+        ("bash", ["/srv/x.sh"], set(), ArgumentFault(-1, NO_PROFILE)),
+        ("BASH", ["/srv/x.sh"], set(), ArgumentFault(-1, NO_PROFILE)),
+        ("npx", ["server"], set(), ArgumentFault(-1, NO_PROFILE)),
+        ("sudo", ["server"], set(), ArgumentFault(-1, NO_PROFILE)),
+        ("perl", ["/srv/x.pl"], set(), ArgumentFault(-1, NO_PROFILE)),
+    ],
+)
+def test_a_profile_starts_python_isolated_node_or_no_interpreter_and_settles_what_is_run(
+    command: str, args: list[str], holes: set[int], verdict: Plan | ArgumentFault
+) -> None:
+    assert harden(command, args, holes) == verdict
 
 
 DANGEROUS = st.sampled_from(

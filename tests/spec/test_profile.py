@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from luthier.spec import Hole, LaunchProfile
+from luthier.spec.commands import ArgumentFault, Plan
 from luthier.spec.profile import holes_in, pattern_fault
 
 WORD = Hole(pattern="[a-z]+", max_length=5)
@@ -57,6 +58,13 @@ def test_values_fit_when_each_hole_has_one_and_no_other_is_there(
 def test_a_value_stays_within_its_argument_and_is_filled_in_once() -> None:
     assert PROFILE.filled({"side": "left", "word": "{side}"}) == ("--side=left", "{side}", "{}")
     assert holes_in("--{a}={_b1}{}{1}{c d}") == ("a", "_b1")
+
+
+def test_what_a_hole_would_decide_to_run_is_refused() -> None:
+    args = ("-I", "/srv/{word}.py")
+    python = LaunchProfile(name="p", executable="/bin/python", args=args, holes={"word": WORD})
+    assert python.judged("python") == ArgumentFault(1, "has a hole where it is decided what is run")
+    assert python.judged("server") == Plan()
 
 
 @pytest.mark.parametrize(
