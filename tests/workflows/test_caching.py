@@ -224,3 +224,79 @@ def test_what_is_written_wrong_is_told(more: str, message: str) -> None:
 def test_what_a_transform_makes_is_not_cached() -> None:
     with pytest.raises(SpecError, match="is not cached"):
         read("ensemble: t\nagents: [{name: a, operation: transform, config: {value: 1}, cache: {ttl: 1}}]")
+
+
+class TestEnsembles:
+    TEXT = """
+ensemble: t
+cache: {ttl: 60}
+inputs: {q: 1, other: 0}
+agents:
+  - {name: a, operation: tools, config: {mcp: s, tool: one}, input: {q: '${input.q}'}}
+  - {name: b, operation: tools, config: {mcp: s, tool: two}, input: {}}
+outputs: {v: '${a.output}', hit: '${__cache_hit}', skipped: '${b.skipped}'}
+"""
+
+    def house(self, **rest: Any) -> House:
+        return House(Gate({"s/one": counting(), "s/two": 2}, **rest))
+
+    async def test_a_run_that_was_given_the_same_delivers_the_same_and_runs_nothing(self) -> None:
+        house = self.house()
+        first = await house.run(self.TEXT)
+        again = await house.run(self.TEXT)
+        assert first.output == {"v": {"n": 1, "of": {"q": 1}}, "hit": False, "skipped": False}
+        assert again.output == {"v": {"n": 1, "of": {"q": 1}}, "hit": True, "skipped": False}
+        assert (first.cached, again.cached) == (False, True)
+        assert [one.kind for one in again.record] == ["RunStarted", "RunEnded"]
+        assert len(house.gate.calls) == 2
+
+    async def test_given_something_else_it_runs(self) -> None:
+        house = self.house()
+        await house.run(self.TEXT)
+        assert not (await house.run(self.TEXT, {"q": 2})).cached
+        await house.clock.advance(60.0)
+        assert not (await house.run(self.TEXT)).cached
+
+    async def test_a_file_that_was_changed_runs(self) -> None:
+        house = self.house()
+        await house.run(self.TEXT)
+        assert not (await house.run(self.TEXT.replace("input: {}", "input: {x: 1}"))).cached
+
+    async def test_a_key_of_its_own(self) -> None:
+        house, text = self.house(), self.TEXT.replace("ttl: 60", "ttl: 60, key: '${input.other}'")
+        await house.run(text, {"q": 1})
+        assert (await house.run(text, {"q": 2})).cached
+        assert not (await house.run(text, {"other": 2})).cached
+
+    async def test_a_key_that_cannot_be_read_keeps_nothing(self) -> None:
+        house, text = self.house(), self.TEXT.replace("ttl: 60", "ttl: 60, key: '${input.q.trim()}'")
+        await house.run(text, {"q": [1]})
+        assert not (await house.run(text, {"q": [1]})).cached
+
+    async def test_without_outputs_it_is_the_last_step(self) -> None:
+        house, text = self.house(), self.TEXT[: self.TEXT.index("outputs")]
+        assert (await house.run(text)).output == 2
+        again = await house.run(text)
+        assert (again.output, again.cached) == (2, True)
+
+    async def test_labels_are_kept_and_joined(self) -> None:
+        house = self.house(label=TRUSTED)
+        await house.run(self.TEXT)
+        again = await house.run(self.TEXT, merge({"q": Labelled(1, UNTRUSTED)}))
+        assert again.cached
+        assert again.labelled.at("/v") == UNTRUSTED
+
+    async def test_secrets_are_not_kept(self) -> None:
+        house = self.house(label=SECRET)
+        await house.run(self.TEXT)
+        assert not (await house.run(self.TEXT)).cached
+
+    async def test_a_run_in_which_something_failed_is_not_kept(self) -> None:
+        house, text = self.house(), self.TEXT.replace("'${b.skipped}'", "'${b.failed}'")
+        house.gate.tools["s/two"] = RuntimeError("no")
+        assert (await house.run(text)).success
+        assert not (await house.run(text)).cached
+
+    def test_its_key_names_no_step(self) -> None:
+        with pytest.raises(SpecError, match="before any step runs"):
+            read(self.TEXT.replace("ttl: 60", "ttl: 60, key: '${a.output}'"))

@@ -128,6 +128,7 @@ class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
     flow: tuple[FlowItem, ...] | None = None
     outputs: Compiled | None = None
     blocks: tuple[OutputBlock, ...] = ()  # in place of outputs
+    cache: Cache | None = None
     reads_env: dict[str, Fault] = {}  # names read from `env`, and what to say where they are not exposed
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE

@@ -15,7 +15,7 @@ from luthier.spec.origin import Origin
 from luthier.spec.outputs import Outputs, read_outputs
 from luthier.spec.python import document_of
 from luthier.spec.reader import Reader, Sink
-from luthier.spec.steps import read_steps
+from luthier.spec.steps import read_cache, read_steps
 from luthier.spec.unreachable import warn_of_flow, warn_of_steps
 from luthier.spec.words import quoted
 from luthier.spec.written import check_written
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from luthier.spec.control import FlowItem
     from luthier.spec.document import Document
     from luthier.spec.draft import Draft, Place
+    from luthier.spec.expressions import Placed
 
 UNSUPPORTED = ("state", "scoring", "memory")
 UNUSED = (
     "api_executable",
     "trigger",
-    "cache",
     "notifications",
     "logging",
     "metrics",
@@ -84,7 +84,9 @@ def _read(reader: Reader) -> dict[str, Any]:
     drafts = read_steps(sink, *steps) if steps else []
     flow = _read_flow(reader, drafts)
     outputs = read_outputs(sink, reader.take("outputs", "output"))
-    reads_env = _check_names(sink, drafts, flow, declared, outputs)
+    kept: dict[str, Placed] = {}
+    cache = read_cache(reader, kept)
+    reads_env = _check_names(sink, drafts, flow, declared, outputs, kept)
     description = reader.text("description") or ""
     reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of ensembles")
     reader.refuse(
@@ -101,6 +103,7 @@ def _read(reader: Reader) -> dict[str, Any]:
         "flow": flow.items if flow else None,
         "outputs": outputs.mapping.compiled if outputs.mapping else None,
         "blocks": tuple(outputs.blocks),
+        "cache": cache,
         "reads_env": reads_env,
         "origin": Origin(document, (), reader.places),
     }
@@ -145,7 +148,12 @@ def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
 
 
 def _check_names(
-    sink: Sink, drafts: list[Draft], flow: _Flow | None, declared: Declarations, outputs: Outputs
+    sink: Sink,
+    drafts: list[Draft],
+    flow: _Flow | None,
+    declared: Declarations,
+    outputs: Outputs,
+    kept: dict[str, Placed],
 ) -> dict[str, Fault]:
     defined = [draft.name for draft in drafts if draft.name]
     named = list(flow.places) if flow else defined
@@ -163,6 +171,9 @@ def _check_names(
     else:
         check_free(names, drafts)
         warn_of_steps(sink, drafts)
+    for use in kept.values():
+        for mention in names.in_expression(use, ""):
+            mention.tell(sink, "the key of a cache is read before any step runs", "name only `input`")
     for use in outputs.uses:
         list(names.in_expression(use, ""))
     return names.reads_env

@@ -16,9 +16,9 @@ from luthier.errors import LuthierError
 from luthier.events import Event, RunBegan, RunDone, StepBegan, StepDone
 from luthier.expr import Scope
 from luthier.redaction import logger
-from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, join
+from luthier.taint import TRUSTED, Confidentiality, Label, Labelled
 from luthier.text import one_line
-from luthier.tools import delivered
+from luthier.workflows.delivery import deliver, instead, memory_of
 from luthier.workflows.hand import Hand
 from luthier.workflows.judging import answer, asked
 from luthier.workflows.machine import (
@@ -45,7 +45,6 @@ from luthier.workflows.record import (
     StepEnded,
     StepStarted,
 )
-from luthier.workflows.response import respond
 from luthier.workflows.retries import Outcome
 from luthier.workflows.run import Run, statuses
 from luthier.workflows.scope import RunScope, fixed_names, label_named
@@ -103,11 +102,21 @@ class Driver:
         self._done: asyncio.Future[RunEnded] = asyncio.get_running_loop().create_future()
         run = {"id": context.run, "ensemble": plan.ensemble, "started": now}
         names = fixed_names(inputs, run, services.environ, services.project.expose_env)
-        self._view = RunScope(names, self._state)
+        self._names = names | {"__cache_hit": Labelled(value=False)}
+        self._cached = False
+        self._view = RunScope(self._names, self._state)
         self._scope = Scope(self._view, now=now)
 
-    async def run(self) -> Run:
-        """The run, when it has ended. Cancelled, it ends first, within the grace of its steps."""
+    async def run(self, remembered: Labelled[Any] | None = None) -> Run:
+        """The run, when it has ended. Cancelled, it ends first, within the grace of its steps.
+
+        `remembered` are the steps that the outputs name, as they ended in an earlier run: none is run then.
+        """
+        if remembered is not None:
+            self._cached = True
+            members = remembered.value.items()
+            self._names |= {name: remembered.member(name, value) for name, value in members}
+            self._names["__cache_hit"] = Labelled(value=True)
         timer = self._arm_deadline()
         try:
             self._begin()
@@ -147,7 +156,14 @@ class Driver:
             ),
             at=self._now,
         )
-        self._guarded(self._advance)
+        if self._cached:
+            self._guarded(self._finish, Finish())
+        else:
+            self._guarded(self._advance)
+
+    def memory(self) -> Labelled[Any] | None:
+        """What the outputs name, to be remembered; None where a step among it failed."""
+        return memory_of(self._state, self._view)
 
     def _arm_deadline(self) -> Timer | None:
         if self._context.deadline is None:
@@ -173,7 +189,7 @@ class Driver:
     def _finish(self, finish: Finish) -> None:
         error, step, output, response = finish.error, finish.step, NULL, NULL
         if error is None:
-            output, response, error = self._outputs()
+            output, response, error = deliver(self._plan, self._scope)
         elif finish.label is not TRUSTED:
             output = Labelled(None, finish.label)
         output = output.joined(self._context.control)
@@ -185,6 +201,7 @@ class Driver:
             step=step,
             duration=duration,
             response=response.joined(self._context.control),
+            cached=self._cached,
         )
         self._append(ended)
         self._tell(
@@ -199,24 +216,6 @@ class Driver:
         )
         self._done.set_result(ended)
 
-    def _outputs(self) -> tuple[Labelled[Any], Labelled[Any], Failure | None]:
-        """What the run delivers and how, or why it cannot."""
-        plan, response = self._plan, NULL
-        try:
-            if plan.blocks:
-                found, made = respond(plan.blocks, self._scope)
-                response = Labelled({"status": made.status, "headers": made.headers}, made.label)
-            elif plan.outputs is not None:
-                found = plan.outputs.evaluate(self._scope)
-            else:
-                last = self._state.seen(plan.last) if plan.last else None
-                found = NULL if last is None or last.ended is None else last.ended.output
-            return Labelled(delivered(found.value), found.label, found.parts), response, None
-        except (LuthierError, RecursionError) as error:
-            read = (plan.outputs, *(one for block in plan.blocks for one in block.expressions))
-            label = join(label_named(one, self._view) for one in read if one is not None)
-            return Labelled(None, label), NULL, failure_of(error)
-
     def _result(self, ended: RunEnded) -> Run:
         error = None
         if ended.error is not None:
@@ -227,6 +226,7 @@ class Driver:
             success=ended.success,
             labelled=ended.output,
             response=ended.response,
+            cached=ended.cached,
             steps=statuses(self._state),
             error=error,
             note="" if ended.error is None else ended.error.note,
@@ -373,27 +373,12 @@ class Driver:
     def _settle(self, key: str, number: int, outcome: Outcome) -> None:
         data = settle(self._state, key, outcome)
         if isinstance(data, StepEnded):
-            self._end(key, self._instead(key, data))
+            progress = self._state.nodes[key]
+            if self._state.stopped is None:
+                data = instead(progress.node, data, self._scope_of(progress))
+            self._end(key, data)
         else:
             self._append(data, key, number)
-
-    def _instead(self, key: str, ended: StepEnded) -> StepEnded:
-        """What a step that took too long ends with; as it ended where it does not say."""
-        progress = self._state.nodes[key]
-        late = ended.error is not None and ended.error.kind == "timeout" and self._state.stopped is None
-        wanted = progress.node.step.on_timeout if late and progress.node.step is not None else None
-        if wanted is None or ended.error is None:
-            return ended
-        if wanted.fallback is None:
-            error = msgspec.structs.replace(ended.error, message=wanted.error)
-            return msgspec.structs.replace(ended, error=error)
-        scope = self._scope_of(progress)
-        try:
-            output = wanted.fallback.evaluate(scope).joined(ended.label)
-        except (LuthierError, RecursionError) as error:
-            label = label_named(wanted.fallback, scope.values).join(ended.label)
-            return StepEnded(end="failed", error=failure_of(error), output=Labelled(None, label), label=label)
-        return StepEnded(end="ok", output=output, label=output.whole)
 
     def _end(self, key: str, data: StepEnded) -> None:
         if key in self._resting:

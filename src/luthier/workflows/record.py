@@ -126,6 +126,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     step: str = ""
     duration: float = 0.0
     response: Labelled[Any] = NULL
+    cached: bool = False
 
 
 Data = (

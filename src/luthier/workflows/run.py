@@ -116,6 +116,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     error: dict[str, Any] | None = None
     note: str = ""  # on the error, for the operator only: the rule that refused, and where it is written
     duration: float = 0.0
+    cached: bool = False  # what it delivers was kept from an earlier run
     record: tuple[Entry, ...] = ()
 
     def __repr__(
@@ -160,4 +161,5 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             "steps": {name: status.to_json() for name, status in self.steps.items()},
             "error": self.error,
             "duration": self.duration,
+            "cached": self.cached,
         }

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.context import CallContext
-from luthier.errors import StepError
+from luthier.errors import ExpressionError, StepError
+from luthier.expr import Scope
 from luthier.spec import bind_inputs
 from luthier.taint import Labelled
+from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
 from luthier.workflows.plan import plan
 
 if TYPE_CHECKING:
     from luthier.spec import Ensemble
+    from luthier.workflows.plan import Plan
     from luthier.workflows.run import Run
     from luthier.workflows.services import Services
 
@@ -57,9 +60,12 @@ async def run_ensemble(
     async def play(inner: Ensemble, given: Labelled[Any], caller: CallContext) -> Run:
         return await run_ensemble(inner, given, services=services, context=caller)
 
+    planned = plan(ensemble)
+    key = _key(ensemble, planned, bound, within, now)
+    found = await services.cache.get(key) if key else None
     run = services.new_id()
     driver = Driver(
-        plan(ensemble),
+        planned,
         bound,
         services,
         context=msgspec.structs.replace(
@@ -70,4 +76,22 @@ async def run_ensemble(
         grace=GRACE * 0.8**depth,
         play=play,
     )
-    return await driver.run()
+    ended = await driver.run(None if found is None else found.joined(bound.whole))
+    memory = driver.memory() if key and ended.success and not ended.cached else None
+    if memory is not None and ensemble.cache is not None:
+        await services.cache.put(key, memory, ensemble.cache.ttl)
+    return ended
+
+
+def _key(ensemble: Ensemble, planned: Plan, inputs: Labelled[Any], context: CallContext, now: float) -> str:
+    """What the ensemble's cache keeps its result under; empty where it keeps none."""
+    if ensemble.cache is None:
+        return ""
+    by = inputs
+    if ensemble.cache.key is not None:
+        try:
+            by = ensemble.cache.key.evaluate(Scope({"input": inputs}, now=now))
+        except ExpressionError:
+            return ""
+    label = inputs.whole.join(by.whole)
+    return key_of(context.principals, ensemble.name, planned.digest(), by.value, label=label)
