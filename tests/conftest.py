@@ -34,7 +34,7 @@ pytest.register_assert_rewrite("tests.faults.bench", "tests.faults.rows")
 _FIGURES = pytest.StashKey[list[str]]()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Takes a sentence with a figure that a test found; all of them are printed behind the results."""
     return request.config.stash.setdefault(_FIGURES, []).append

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,6 +22,9 @@ from luthier.connect.launch import prepare
 from luthier.errors import ConnectError
 from luthier.spec import Hole, Launch, LaunchProfile, ServerEntry
 from tests.connect.arsenal import Vector, arm, by_hand, corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 VECTORS = corpus()
@@ -40,7 +44,7 @@ FOUND_OUT_LATE = {
 
 @pytest.mark.timeout(300)  # 1,240 tries, each of which reads and writes whole project files
 def test_of_the_corpus_nothing_is_started_over_any_way_in(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.connect.escaping", str(tmp_path)],
@@ -52,11 +56,10 @@ def test_of_the_corpus_nothing_is_started_over_any_way_in(
     )
     report = json.loads(done.stdout)
     always = sum(vector.always for vector in VECTORS)
-    with capsys.disabled():
-        print(  # noqa: T201
-            f"\nlaunch escapes: {len(VECTORS)} entries, {always} of them refused in development too; "
-            f"{report['tries']} tries, {len(report['started'])} starts, {len(report['marked'])} marks"
-        )
+    figure(
+        f"G3: {len(VECTORS)} launch escapes, {always} of them refused in development too; "
+        f"{report['tries']} tries, {len(report['started'])} starts, {len(report['marked'])} marks"
+    )
     assert len(VECTORS) >= 60
     assert (report["started"], report["marked"]) == ([], [])
     late = [which for which in report["taken"] if which.partition(": ")[2] not in FOUND_OUT_LATE]
@@ -90,9 +93,7 @@ def started_by_hand(vector: Vector, folder: Path, cache: Path) -> bool | None:
 
 
 @pytest.mark.timeout(240)  # 72 interpreters and runners are started, some of which take seconds
-def test_by_hand_the_same_entries_do_run_their_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_by_hand_the_same_entries_do_run_their_code(tmp_path: Path, figure: Callable[[str], None]) -> None:
     tried = [vector for vector in VECTORS if vector.runs]
 
     def run(item: tuple[int, Vector]) -> bool | None:
@@ -104,8 +105,7 @@ def test_by_hand_the_same_entries_do_run_their_code(
         found = dict(zip([vector.name for vector in tried], pool.map(run, enumerate(tried)), strict=True))
     ran = [name for name, marked in found.items() if marked]
     missing = [name for name, marked in found.items() if marked is None]
-    with capsys.disabled():
-        print(f"\nthe control, by hand: {len(ran)} of {len(tried) - len(missing)} run their code")  # noqa: T201
+    figure(f"G3: the control, by hand: {len(ran)} of {len(tried) - len(missing)} run their code")
     assert [name for name, marked in found.items() if marked is False] == []
     assert len(ran) >= 40  # those of Python and the shells, which are everywhere
 

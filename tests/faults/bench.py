@@ -56,6 +56,26 @@ def bound(seconds: float) -> float:
     return min(seconds * LOADED, 55.0)
 
 
+class Drills:
+    """How many drills of a table ended in their time, and how near to its end the slowest was."""
+
+    def __init__(self) -> None:
+        self._shares: list[float] = []
+
+    @asynccontextmanager
+    async def one(self, seconds: float) -> AsyncIterator[None]:
+        """One drill, which is ended when its time is up."""
+        began = time.monotonic()
+        async with asyncio.timeout(seconds):
+            yield
+        self._shares.append((time.monotonic() - began) / seconds)
+
+    def told(self, what: str) -> str:
+        """The figure."""
+        count, slowest = len(self._shares), max(self._shares, default=0)
+        return f"G10: {count} drills {what} ended in their time, the slowest after {slowest:.0%} of it"
+
+
 async def until(condition: Callable[[], bool], *, what: str = "") -> None:
     """Look again and again until it holds; fails when patience ends."""
     end = time.monotonic() + PATIENCE

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.bench import ERAS, Bench, bound
+from tests.faults.bench import ERAS, Bench, Drills, bound
 from tests.faults.modes import answers, calls, eras, framing, hosts, lists, lives
 from tests.faults.modes.mode import MODES
 from tests.faults.rows import calls as calls_rows
@@ -19,6 +18,7 @@ from tests.faults.rows import results as results_rows
 from tests.faults.rows.table import TABLE, Row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 JUDGES = (calls_rows, files_rows, framing_rows, lists_rows, lives_rows, results_rows)
@@ -28,11 +28,18 @@ MODULES = (answers, calls, eras, framing, hosts, lists, lives)
 CASES = [pytest.param(row, era, id=f"{row.name}-{era}-{row.says}") for row in TABLE for era in row.eras]
 
 
+@pytest.fixture(scope="module")
+def drills(figure: Callable[[str], None]) -> Iterator[Drills]:
+    """Those of this file; the figure is printed."""
+    yield (drills := Drills())
+    figure(drills.told("over pipes"))
+
+
 @pytest.mark.parametrize(("row", "era"), CASES)
-async def test_row(row: Row, era: str, tmp_path: Path) -> None:
+async def test_row(row: Row, era: str, tmp_path: Path, drills: Drills) -> None:
     bench = Bench(tmp_path, row.mode, row.arguments, ERAS[era])
     try:
-        async with asyncio.timeout(bound(row.within)):
+        async with drills.one(bound(row.within)):
             await row.act(bench)
     finally:
         bench.kill_leftovers()

@@ -78,7 +78,7 @@ async def test_no_edit_is_missed_and_nothing_is_called_after_it(
         calls = (await runtime.call("mcp://flipping/count")).content
         review = await runtime.review_tools("flipping")
     figure(
-        f"pins, {flip.__name__.replace('_', ' ')}: {len(EDITS)} edits of 10 kinds, "
+        f"G6: {flip.__name__.replace('_', ' ')}: {len(EDITS)} edits of 10 kinds, "
         f"{len(missed)} missed, {calls} calls after it"
     )
     assert (missed, calls) == ([], "0")
@@ -92,6 +92,6 @@ async def test_no_other_spelling_is_taken_for_an_edit(tmp_path: Path, figure: Ca
         alarms = [name for name in RESPELLED if await stopped(runtime, name)]
         assert await listed(runtime) == before == {"flip", "count", *RESPELLED}
         review = await runtime.review_tools("flipping")
-    figure(f"pins: {len(RESPELLED)} spellings and another order of the tools, {len(alarms)} false alarms")
+    figure(f"G6: {len(RESPELLED)} spellings and another order of the tools, {len(alarms)} false alarms")
     assert (alarms, review.pending) == ([], ())
     assert all(one.tool and one.pin and one.tool.digest != one.pin.raw for one in review.tools[:-2])

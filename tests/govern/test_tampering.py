@@ -96,7 +96,7 @@ def test_seven_of_seven_kinds_of_edits_are_found(tmp_path: Path, figure: Callabl
         path = desk.work()
         edited(desk, path, edit)
         found += bool(desk.verified().faults)
-    figure(f"audit: {found} of {len(EDITS)} kinds of tampering found")
+    figure(f"G9: {found} of {len(EDITS)} kinds of tampering with the audit log found")
     assert found == len(EDITS) == 7
 
 

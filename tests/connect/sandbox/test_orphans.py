@@ -20,7 +20,11 @@ from luthier.spec import Sandbox
 from tests.connect.sandbox.cell import ROOT, cell, inmate, needs_sandbox
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from luthier.spec import ServerEntry
+
+    Figure = Callable[[str], None]
 
 pytestmark = needs_sandbox
 
@@ -89,22 +93,27 @@ class Marked:
 BOX = Sandbox(mode="required")
 
 
-async def test_after_a_close_nothing_is_left() -> None:
+async def test_after_a_close_nothing_is_left(figure: Figure) -> None:
     marked = Marked()
     async with cell(marked.entry(BOX)) as made:
         assert await made.try_(LEAVE_BEHIND) == "left"
-        assert len(marked.alive()) >= 4
-    assert await marked.gone()
+        before = len(marked.alive())
+        assert before >= 4
+    gone = await marked.gone()
+    figure(f"G5: after a close {len(marked.alive())} of {before} processes are left")
+    assert gone
 
 
 @pytest.mark.parametrize("way", ["os._exit(1)", "os.kill(os.getpid(), 9)"])
-async def test_after_a_crash_nothing_is_left(way: str) -> None:
+async def test_after_a_crash_nothing_is_left(way: str, figure: Figure) -> None:
     marked = Marked()
     async with cell(marked.entry(BOX)) as made:
         assert await made.try_(LEAVE_BEHIND) == "left"
         with pytest.raises(ConnectionLostError):
             await made.try_(f"import os; {way}")
-        assert await marked.gone()
+        gone = await marked.gone()
+        figure(f"G5: after a crash ({way}) {len(marked.alive())} processes are left")
+        assert gone
 
 
 HOST = """
@@ -121,7 +130,7 @@ asyncio.run(main())
 """
 
 
-async def test_after_the_hosts_own_end_nothing_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_after_the_hosts_own_end_nothing_is_left(figure: Figure) -> None:
     marked = Marked()
     name, _, value = marked.mark.partition("=")
     host = await asyncio.to_thread(
@@ -135,8 +144,7 @@ async def test_after_the_hosts_own_end_nothing_is_left(capsys: pytest.CaptureFix
         assert len(marked.alive()) >= 4
         host.kill()
         gone = await marked.gone()
-        with capsys.disabled():
-            print(f"\norphans after close, crash and kill -9 of the host: {len(marked.alive())}")  # noqa: T201
+        figure(f"G5: after SIGKILL of the host {len(marked.alive())} processes are left")
         assert gone
     finally:
         host.kill()

@@ -15,9 +15,7 @@ from luthier.spec import Launch, LaunchProfile, Sandbox, ServerEntry
 from tests.connect.sandbox.cell import SERVER, cell, inmate, needs_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pytest
+    from collections.abc import Callable, Iterator
 
 pytestmark = needs_sandbox
 
@@ -93,7 +91,7 @@ def profiled(network: Any = None) -> tuple[ServerEntry, dict[str, LaunchProfile]
 
 
 async def test_of_eleven_hostile_probes_none_succeeds_in_production(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
     entry, profiles = profiled()
     with scene(tmp_path) as given:
@@ -103,8 +101,7 @@ async def test_of_eleven_hostile_probes_none_succeeds_in_production(
             entry, environment="production", launch_profiles=profiles, environ={"SECRET": CANARY}
         ) as made:
             inside = succeeded(await made.try_(PROBES.read_text(), given=given))
-        with capsys.disabled():
-            print(f"\nhostile probes that succeed: {len(inside)} of 11 (without a sandbox {len(control)})")  # noqa: T201
+        figure(f"G4: {len(inside)} of 11 hostile probes succeed (without a sandbox {len(control)})")
         assert inside == set()
         assert not (tmp_path / "drop").exists()
         missing = set() if os.geteuid() == 0 else OF_ROOT
