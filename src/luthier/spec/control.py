@@ -45,6 +45,14 @@ class OnTimeout(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
+class StepState(msgspec.Struct, frozen=True, kw_only=True):
+    """What of the run's state a script reads and may write; `values` are written after the step."""
+
+    use: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    values: Compiled | None = None
+
+
 class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
     """A place in the written order where a step runs. What is set here wins over the step's own.
 
@@ -60,6 +68,7 @@ class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     on_timeout: OnTimeout | None = None
     cache: Cache | None = None
+    state: StepState | None = None
 
 
 class ParallelFlow(msgspec.Struct, frozen=True, kw_only=True):

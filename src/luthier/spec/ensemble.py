@@ -11,7 +11,7 @@ import msgspec
 
 from luthier.errors import Fault
 from luthier.expr import Compiled
-from luthier.spec.control import Cache, FlowItem, OnTimeout, Retry
+from luthier.spec.control import Cache, FlowItem, OnTimeout, Retry, StepState
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.outputs import OutputBlock
 
@@ -114,7 +114,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     on_timeout: OnTimeout | None = None
     cache: Cache | None = None
+    state: StepState | None = None
     origin: Origin = NOWHERE
+
+
+class RunState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state that the steps of one run share: the types of its fields, and what they begin with."""
+
+    types: dict[str, InputType | None] = {}
+    initial: Compiled | None = None
 
 
 class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +137,7 @@ class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
     outputs: Compiled | None = None
     blocks: tuple[OutputBlock, ...] = ()  # in place of outputs
     cache: Cache | None = None
+    state: RunState | None = None
     reads_env: dict[str, Fault] = {}  # names read from `env`, and what to say where they are not exposed
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE

@@ -27,6 +27,7 @@ class FlowReader:
         self.sink = sink
         self._drafts = {draft.name: draft for draft in drafts}
         self.places: dict[str, Place] = {}
+        self.fields: list[tuple[KeyPath, str]] = []  # of the state, that places use and set
 
     def items(self, found: Found | None, around: str = "") -> tuple[FlowItem, ...]:
         """The items of a list. A control step without an id is called after what is around, and its index."""
@@ -97,6 +98,7 @@ class FlowReader:
         reader.refuse(
             UNUSED, lambda key: f"this version does not use {quoted(key)} of steps yet", warning=True
         )
+        self.fields += uses.fields
         if named:
             reader.take("type")
             reader.done()

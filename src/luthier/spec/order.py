@@ -59,7 +59,8 @@ class Names:
     def named(self, uses: Uses, owner: str, known: frozenset[str] = NOTHING) -> Iterator[Mention]:
         """Every other step that is named; what is not there becomes a fault. `known` are further names."""
         for key, use in uses.expressions.items():
-            yield from self.in_expression(use, owner, known | BREAK_NAMES if key == "break_when" else known)
+            brought = {"break_when": BREAK_NAMES, "state.set": {owner}}.get(key, NOTHING)
+            yield from self.in_expression(use, owner, known | brought)
         for path, name in uses.depends_on:
             mention = Mention(name, None, path)
             if name == owner:

@@ -15,6 +15,7 @@ from luthier.spec.origin import Origin
 from luthier.spec.outputs import Outputs, read_outputs
 from luthier.spec.python import document_of
 from luthier.spec.reader import Reader, Sink
+from luthier.spec.state import check_fields, read_run_state
 from luthier.spec.steps import read_cache, read_steps
 from luthier.spec.unreachable import warn_of_flow, warn_of_steps
 from luthier.spec.words import quoted
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from luthier.spec.document import Document
     from luthier.spec.draft import Draft, Place
     from luthier.spec.expressions import Placed
+    from luthier.spec.origin import KeyPath
 
-UNSUPPORTED = ("state", "scoring", "memory")
+UNSUPPORTED = ("scoring", "memory")
 UNUSED = (
     "api_executable",
     "trigger",
@@ -86,6 +88,11 @@ def _read(reader: Reader) -> dict[str, Any]:
     outputs = read_outputs(sink, reader.take("outputs", "output"))
     kept: dict[str, Placed] = {}
     cache = read_cache(reader, kept)
+    state, initial = read_run_state(reader)
+    if initial is not None:
+        kept["initial"] = initial
+    fields = [field for draft in drafts for field in draft.uses.fields]
+    check_fields(sink, state, fields + (flow.fields if flow else []))
     reads_env = _check_names(sink, drafts, flow, declared, outputs, kept)
     description = reader.text("description") or ""
     reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of ensembles")
@@ -104,6 +111,7 @@ def _read(reader: Reader) -> dict[str, Any]:
         "outputs": outputs.mapping.compiled if outputs.mapping else None,
         "blocks": tuple(outputs.blocks),
         "cache": cache,
+        "state": state,
         "reads_env": reads_env,
         "origin": Origin(document, (), reader.places),
     }
@@ -128,9 +136,12 @@ def _name(reader: Reader) -> str | None:
 class _Flow:
     """What `flow:` says: its items, and the places of steps and groups by name."""
 
-    def __init__(self, items: tuple[FlowItem, ...], places: dict[str, Place]) -> None:
+    def __init__(
+        self, items: tuple[FlowItem, ...], places: dict[str, Place], fields: list[tuple[KeyPath, str]]
+    ) -> None:
         self.items = items
         self.places = places
+        self.fields = fields
 
 
 def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
@@ -144,7 +155,7 @@ def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
         if items and draft.name and draft.name not in used:
             message = f"step {quoted(draft.name)} is not in the flow: it never runs"
             reader.sink.add(message, (*draft.path, "name"), warning=True)
-    return _Flow(items, flow.places)
+    return _Flow(items, flow.places, flow.fields)
 
 
 def _check_names(
@@ -173,7 +184,7 @@ def _check_names(
         warn_of_steps(sink, drafts)
     for use in kept.values():
         for mention in names.in_expression(use, ""):
-            mention.tell(sink, "the key of a cache is read before any step runs", "name only `input`")
+            mention.tell(sink, "this is read before any step runs", "name only `input`")
     for use in outputs.uses:
         list(names.in_expression(use, ""))
     return names.reads_env

@@ -13,6 +13,7 @@ from luthier.spec.names import name_fault
 from luthier.spec.operations import read_config, read_operation
 from luthier.spec.origin import Origin
 from luthier.spec.reader import Reader
+from luthier.spec.state import read_step_state
 from luthier.spec.words import quoted
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Sink
 
-UNSUPPORTED = ("state", "scoring")
+UNSUPPORTED = ("scoring",)
 UNUSED = ("schema", "logging", "metrics")
 
 _BACKOFFS = ("exponential", "linear", "fixed")
@@ -100,6 +101,7 @@ def read_common(reader: Reader, uses: Uses) -> dict[str, Any]:
         "timeout": reader.seconds("timeout"),
         "on_timeout": _read_on_timeout(reader, uses),
         "cache": read_cache(reader, uses.expressions),
+        "state": read_step_state(reader, uses),
     }
 
 

@@ -10,7 +10,7 @@ from luthier.errors import LuthierError
 from luthier.taint import Labelled, join, merge
 from luthier.tools import delivered
 from luthier.workflows.operations import failure_of
-from luthier.workflows.plan import named_by_outputs
+from luthier.workflows.plan import named_by_outputs, names_state
 from luthier.workflows.record import NULL, Failure, StepEnded
 from luthier.workflows.response import respond
 from luthier.workflows.scope import label_named
@@ -51,7 +51,8 @@ def memory_of(state: State, view: RunScope) -> Labelled[Any] | None:
         progress = state.seen(key)
         if progress is not None and progress.ended is not None and progress.ended.error is not None:
             return None
-    return merge({key: view[key] for key in named})
+    seen = (*named, "state") if names_state(state.plan) else named
+    return merge({key: view[key] for key in seen})
 
 
 def instead(node: Node, ended: StepEnded, scope: Scope) -> StepEnded:

@@ -19,6 +19,7 @@ from luthier.redaction import logger
 from luthier.taint import TRUSTED, Confidentiality, Label, Labelled
 from luthier.text import one_line
 from luthier.workflows.delivery import deliver, instead, memory_of
+from luthier.workflows.fields import with_state
 from luthier.workflows.hand import Hand
 from luthier.workflows.judging import answer, asked
 from luthier.workflows.machine import (
@@ -50,6 +51,8 @@ from luthier.workflows.run import Run, statuses
 from luthier.workflows.scope import RunScope, fixed_names, label_named
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from luthier.clock import Timer
     from luthier.context import CallContext
     from luthier.workflows.operations.attempt import Play
@@ -104,8 +107,14 @@ class Driver:
         names = fixed_names(inputs, run, services.environ, services.project.expose_env)
         self._names = names | {"__cache_hit": Labelled(value=False)}
         self._cached = False
+        self._types: dict[str, Any] = {}
         self._view = RunScope(self._names, self._state)
         self._scope = Scope(self._view, now=now)
+
+    def share(self, state: Labelled[Any], types: Mapping[str, Any]) -> None:
+        """What the steps share: what it begins with, and of what types its fields are."""
+        self._names["state"] = state
+        self._types = dict(types)
 
     async def run(self, remembered: Labelled[Any] | None = None) -> Run:
         """The run, when it has ended. Cancelled, it ends first, within the grace of its steps.
@@ -374,8 +383,10 @@ class Driver:
         data = settle(self._state, key, outcome)
         if isinstance(data, StepEnded):
             progress = self._state.nodes[key]
+            scope = self._scope_of(progress)
             if self._state.stopped is None:
-                data = instead(progress.node, data, self._scope_of(progress))
+                data = instead(progress.node, data, scope)
+            data = with_state(progress, data, outcome, scope, self._types)
             self._end(key, data)
         else:
             self._append(data, key, number)

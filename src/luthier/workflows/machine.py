@@ -19,7 +19,7 @@ scope that fails is a failure to what stands around it. `finally` starts whateve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from luthier.workflows import groups
 from luthier.workflows.commands import Cancel, Command, End, Finish, Judge, Start
@@ -50,7 +50,7 @@ from luthier.workflows.retries import Outcome, delay, repeats
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from luthier.taint import Label
+    from luthier.taint import Label, Labelled
     from luthier.workflows.plan import Plan
 
 __all__ = [
@@ -90,6 +90,7 @@ class State:
         self.stopped: Failure | None = None  # by its user or its deadline
         self.over = False  # stopped a second time: `finally` has no time left
         self.ended: RunEnded | None = None
+        self.values: dict[str, Labelled[Any]] = {}  # of the run's state, as steps have set them
         self.agenda: dict[str, Command] = {}  # what is to be done, one command a node
         self._open = 0
         self._failures: dict[str, dict[str, Progress]] = {}  # that stand, because somebody may still look
@@ -276,6 +277,8 @@ class State:
         progress.phase, progress.ended, progress.failed = Phase.ended, data, None
         self.agenda.pop(progress.key, None)
         self._open -= 1
+        for field, value in (data.state.value or {}).items():
+            self.values[field] = data.state.member(field, value)
         for member in self.below(progress) if progress.unended else ():  # it failed by itself
             self.drop(member, lambda one: blocked_by(one, progress.key, data))
         if data.end == "failed":

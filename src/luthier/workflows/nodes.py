@@ -92,6 +92,8 @@ def expressions(step: Step) -> Iterator[Compiled]:
     found = [step.inputs, step.condition]
     if step.on_timeout is not None:
         found.append(step.on_timeout.fallback)
+    if step.state is not None:
+        found.append(step.state.values)
     if step.cache is not None:
         found.append(step.cache.key)
     if isinstance(step.config, TransformConfig):
@@ -114,11 +116,12 @@ def _named(found: Iterable[Compiled | None]) -> tuple[dict[str, None], set[str]]
 
 def _step_node(step: Step, parent: str = "", after: tuple[str, ...] = ()) -> Node:
     named, looks = _named(expressions(step))
+    named.pop(step.name, None)  # what it sets of the state may be made of its own output
     return Node(
         key=step.name,
         needs=tuple(dict.fromkeys(step.depends_on) | named),
         after=after,
-        looks=frozenset(looks),
+        looks=frozenset(looks - {step.name}),
         parent=parent,
         conditional=step.condition is not None,
         retry=step.retry,
@@ -240,6 +243,7 @@ def _placed(place: FlowStep, steps: dict[str, Step], file: str) -> Step:
         timeout=step.timeout if place.timeout is None else place.timeout,
         on_timeout=step.on_timeout if place.on_timeout is None else place.on_timeout,
         cache=step.cache if place.cache is None else place.cache,
+        state=step.state if place.state is None else place.state,
     )
 
 

@@ -98,11 +98,20 @@ def plan(ensemble: Ensemble) -> Plan:
 
 def named_by_outputs(plan: Plan) -> tuple[str, ...]:
     """The nodes that the outputs name; where there are none, the last."""
-    read = (plan.outputs, *(one for block in plan.blocks for one in block.expressions))
     if plan.outputs is None and not plan.blocks:
         return (plan.last,) if plan.last else ()
-    roots = {reference.root for one in read if one is not None for reference in one.references}
+    roots = _roots(plan)
     return tuple(key for key in plan.nodes if key in roots)
+
+
+def names_state(plan: Plan) -> bool:
+    """Whether the outputs name the run's state."""
+    return "state" in _roots(plan)
+
+
+def _roots(plan: Plan) -> set[str]:
+    read = (plan.outputs, *(one for block in plan.blocks for one in block.expressions))
+    return {reference.root for one in read if one is not None for reference in one.references}
 
 
 def arrange(

@@ -101,7 +101,10 @@ class AttemptFailed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """The one end of a step. `label` is that of its status fields; `duration` is milliseconds."""
+    """The one end of a step. `label` is that of its status fields; `duration` is milliseconds.
+
+    `state` are the fields of the run's state that it sets.
+    """
 
     end: End
     output: Labelled[Any] = NULL
@@ -109,6 +112,7 @@ class StepEnded(msgspec.Struct, frozen=True, kw_only=True):
     label: Label = TRUSTED
     duration: float = 0.0
     cached: bool = False
+    state: Labelled[Any] = NULL
 
 
 class RunHalted(msgspec.Struct, frozen=True, kw_only=True):
@@ -345,6 +349,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "arguments": read_labelled,
     "output": read_labelled,
     "response": read_labelled,
+    "state": read_labelled,
     "items": read_labelled,
     "label": Label.from_json,
     "control": Label.from_json,

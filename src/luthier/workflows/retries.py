@@ -36,6 +36,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     cancelled: bool = False
     cached: bool = False
+    state: Labelled[Any] = NULL
 
 
 def repeats(retry: Retry, outcome: Outcome) -> bool:

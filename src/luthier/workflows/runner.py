@@ -13,6 +13,7 @@ from luthier.spec import bind_inputs
 from luthier.taint import Labelled
 from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
+from luthier.workflows.fields import initial_state
 from luthier.workflows.plan import plan
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ async def run_ensemble(
         grace=GRACE * 0.8**depth,
         play=play,
     )
+    if ensemble.state is not None:
+        driver.share(initial_state(ensemble, bound, now), ensemble.state.types)
     ended = await driver.run(None if found is None else found.joined(bound.whole))
     memory = driver.memory() if key and ended.success and not ended.cached else None
     if memory is not None and ensemble.cache is not None:

@@ -39,6 +39,8 @@ class RunScope(Mapping[str, Labelled[Any]]):
         return inside
 
     def __getitem__(self, name: str) -> Labelled[Any]:
+        if name == "state" and self._state.values:
+            return self._current()
         seen = self._fixed.get(name) or self._brought.get(name)
         if seen is not None:
             return seen
@@ -52,9 +54,15 @@ class RunScope(Mapping[str, Labelled[Any]]):
         view = status_of(progress).view()
         if progress.ended is None:
             return Labelled(view)
-        made = _labelled(view, progress.ended.output, progress.ended.label)
+        made = step_view(view, progress.ended.output, progress.ended.label)
         self._ended[progress.key] = made
         return made
+
+    def _current(self) -> Labelled[Any]:
+        """The run's state: what it began with, and what steps have set since."""
+        initial = self._fixed["state"]
+        began = {field: initial.member(field, value) for field, value in initial.value.items()}
+        return merge(began | self._state.values)
 
     def _label_around(self, name: str) -> Label:
         """Of what has not run: that of what kept the loop around it from running it."""
@@ -153,7 +161,7 @@ def fixed_names(
     }
 
 
-def _labelled(view: dict[str, Any], output: Labelled[Any], label: Label) -> Labelled[Any]:
+def step_view(view: dict[str, Any], output: Labelled[Any], label: Label) -> Labelled[Any]:
     """The mapping with the step's label, and inside its output the labels of the parts."""
     if not output.parts and output.label == label:
         return Labelled(view, label)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.errors import StepError
 from luthier.redaction import logger
-from luthier.taint import Labelled
+from luthier.taint import Labelled, join
 from luthier.workflows.operations.jsonlike import copied, own_copy
 from luthier.workflows.operations.scripts import Scripts
 from luthier.workflows.operations.threads import in_thread
+from luthier.workflows.record import NULL
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _log = logger("luthier.scripts")
 class ScriptContext:
     """What a script is given. `input` is its own copy, `run` is `{id, ensemble, started}`."""
 
-    __slots__ = ("input", "log", "run", "state")
+    __slots__ = ("input", "log", "run", "set", "state")
 
     def __init__(
         self, given: dict[str, Any], state: Mapping[str, Any], run: Mapping[str, Any], log: logging.Logger
@@ -42,6 +43,11 @@ class ScriptContext:
         self.state = state
         self.run = run
         self.log = log
+        self.set: dict[str, Any] = {}
+
+    def set_state(self, fields: Mapping[str, Any]) -> None:
+        """Set fields of the run's state when the step has ended well; those that it does not list are not."""
+        self.set.update(fields)
 
 
 class _Performance:
@@ -84,12 +90,33 @@ async def perform(attempt: Attempt, config: CodeConfig) -> Outcome:
     attempt.harmless = False
     context = ScriptContext(
         own_copy(given.value),
-        MappingProxyType({}),
+        MappingProxyType(_used(attempt)),
         MappingProxyType(attempt.scope.values["run"].value),
         _log.getChild(path.stem),
     )
     result = await _called(attempt, path, config.script, context)
-    return Outcome(output=Labelled(result, attempt.label), label=attempt.label)
+    return Outcome(
+        output=Labelled(result, attempt.label), label=attempt.label, state=_written(attempt, context)
+    )
+
+
+def _used(attempt: Attempt) -> dict[str, Any]:
+    """What the step says that it uses of the state: copies, which it has then seen."""
+    wanted = attempt.step.state.use if attempt.step.state is not None else ()
+    state = attempt.scope.values["state"]
+    seen = {field: state.member(field, state.value.get(field)) for field in wanted}
+    attempt.label = join(one.whole for one in seen.values()).join(attempt.label)
+    return {field: own_copy(one.value) for field, one in seen.items()}
+
+
+def _written(attempt: Attempt, context: ScriptContext) -> Labelled[Any]:
+    allowed = attempt.step.state.writes if attempt.step.state is not None else ()
+    for field in context.set.keys() - set(allowed):
+        _log.warning(
+            "step %s set the field %s, which it does not list under state.set", attempt.step.name, field
+        )
+    kept = {field: value for field, value in context.set.items() if field in allowed}
+    return Labelled(copied(kept), attempt.label) if kept else NULL
 
 
 async def _called(attempt: Attempt, path: Path, script: str, context: ScriptContext) -> Any:
