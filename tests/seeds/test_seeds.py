@@ -11,7 +11,7 @@ import pytest
 from luthier import Runtime
 from luthier.errors import InputError
 from luthier.spec import load
-from luthier.testing import MemoryServer
+from luthier.testing import MemoryServer, ScriptedModel
 from luthier.wire import Drop, Hang, Result
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ HEADINGS = {
     "Configuration / Agent Config",
     "Configuration / Input",
     "Configuration / Output",
+    "MCP Server Examples / GitHub MCP",
+    "MCP Server Examples / Brave Search MCP",
     "MCP Server Examples / Custom MCP Server",
     "Common Patterns / Sequential Tool Calls",
     "Common Patterns / Parallel Tool Calls",
@@ -103,7 +105,8 @@ async def test_a_form_of_the_page_means_what_the_page_says(path: Path, tmp_path:
     servers = servers_of(case)
     ways: dict[str, Callable[[], Any]] = {name: server.transport for name, server in servers.items()}
     file = project(tmp_path, path.stem, case)
-    async with Runtime.open(file, transports=ways) as rt:
+    models = {name: ScriptedModel(answers) for name, answers in case.get("models", {}).items()}
+    async with Runtime.open(file, transports=ways, models=models) as rt:
         (name,) = rt.ensembles
         if "input_faults" in expected:
             with pytest.raises(InputError) as caught:
@@ -121,6 +124,12 @@ async def test_a_form_of_the_page_means_what_the_page_says(path: Path, tmp_path:
     assert run.success, run.error
     if "output" in expected:
         assert run.output == expected["output"]
+    asked = [
+        {"provider": name, "model": turn.model, turn.messages[0].role: turn.messages[0].content}
+        for name, model in models.items()
+        for turn in model.turns
+    ]
+    assert asked == expected.get("asked", [])
     for call in expected.get("calls", []):
         assert servers[call["server"]].calls == [(call["tool"], call["arguments"])]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 import msgspec
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["openai", "anthropic"]
 """The tongues that providers speak."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 ADDRESSES: dict[Kind, str] = {
     "openai": "https://api.openai.com/v1",

@@ -40,6 +40,7 @@ from luthier.govern.server_approval import approve_server
 from luthier.memory import Memory, save_to_memory_tool
 from luthier.runtime.auditing import audit_log
 from luthier.runtime.library import EnsembleSource, Library
+from luthier.runtime.models import Models, with_models
 from luthier.runtime.parts import custom_tool, labelled, project_of, with_servers
 from luthier.runtime.sources import sources_of, warn_of_written_credentials
 from luthier.runtime.toolset import ToolSet
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
     from luthier.connect import Servers, ServerStore, StateStore
     from luthier.govern import PolicyCall, Request, Review
+    from luthier.models import Model
     from luthier.runtime.parts import Source
     from luthier.secrets import Secret
     from luthier.spec import Ensemble, ServerEntry
@@ -86,7 +88,8 @@ class Runtime:
     person is to log in; without it nobody is asked, and the error says what to run. `policies` are functions
     that say "allow", "ask", "deny" or None of each call, besides those of the project. `approve`
     is asked about each call that needs an approval, and gives True or False. `state` keeps what waits for
-    one, and `approvals` decides about it; `switches` turn servers and callers off.
+    one, and `approvals` decides about it; `switches` turn servers and callers off. `models` answer in place
+    of the providers of these names.
     """
 
     def __init__(  # noqa: PLR0913  (all that a user may replace, each with a default)
@@ -105,7 +108,9 @@ class Runtime:
         policies: Iterable[Callable[[PolicyCall], object]] = (),
         approve: Callable[[Request], Any] | None = None,
         state: StateStore | None = None,
+        models: Mapping[str, Model] | None = None,
     ) -> None:
+        project = with_models(project, models or {})
         self.project = project
         self.memory = Memory(clock)
         self._clock = clock or SystemClock()
@@ -138,7 +143,13 @@ class Runtime:
             production=project.environment == "production",
             audit=self._audit,
         )
-        local = LocalTools(custom=map(custom_tool, tools), builtin=[save_to_memory_tool(self.memory)])
+        self._models = Models(project, self._environ, models or {})
+        local = LocalTools(
+            custom=map(custom_tool, tools),
+            builtin=[save_to_memory_tool(self.memory)],
+            unlisted=self._models.tools(),
+            clock=self._clock,
+        )
         self._gateway = self._governing(registry, local, policies, approve)
         self.tools = ToolSet(self._gateway, self._call, CallContext(), self._clock.now)
 
@@ -240,6 +251,7 @@ class Runtime:
         """Stop every server and end the audit segment. Always ends."""
         try:
             await self._manager.close_all()
+            await self._models.close()
             await self.pins.close()
             await asyncio.to_thread(self._learned.save)
         finally:

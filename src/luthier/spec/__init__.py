@@ -27,6 +27,7 @@ from luthier.spec.ensemble import (
     Input,
     Sort,
     Step,
+    ThinkConfig,
     ToolsConfig,
     TransformConfig,
 )
@@ -38,6 +39,7 @@ from luthier.spec.paths import check_paths, ensemble_files
 from luthier.spec.policy import LabelTest, Policies, PolicyRule
 from luthier.spec.profile import Hole, LaunchProfile, Sandbox
 from luthier.spec.project import Auth, Breaker, EnvFile, Launch, Project, ServerEntry, Tls, ToolFilter
+from luthier.spec.provider import Provider
 from luthier.spec.read import load_ensemble, read_ensemble
 from luthier.spec.read_project import find_project, load_project, read_project
 from luthier.spec.scripts import entry_names, entry_point, find_script
@@ -72,12 +74,14 @@ __all__ = [
     "Policies",
     "PolicyRule",
     "Project",
+    "Provider",
     "Retry",
     "Sandbox",
     "ServerEntry",
     "Sort",
     "Step",
     "SwitchFlow",
+    "ThinkConfig",
     "Tls",
     "ToolFilter",
     "ToolsConfig",

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luthier.errors import Fault
-from luthier.spec.ensemble import CodeConfig, Ensemble, EnsembleConfig, ToolsConfig
+from luthier.spec.ensemble import CodeConfig, Ensemble, EnsembleConfig, ThinkConfig, ToolsConfig
 from luthier.spec.order import circles
+from luthier.spec.provider import USUAL, provider_name
 from luthier.spec.scripts import entry_point, find_script
-from luthier.spec.words import meant, quoted
+from luthier.spec.words import listed, meant, quoted
 
 if TYPE_CHECKING:
     from luthier.spec.ensemble import Step
@@ -39,6 +40,8 @@ def check_ensemble(
                 faults += _check_nested(step, step.config, names, known)
             case CodeConfig():
                 faults += _check_script(step, step.config, project)
+            case ThinkConfig():
+                faults += _check_model(step, step.config, project)
     faults += [fault for name, fault in ensemble.reads_env.items() if name not in project.expose_env]
     faults += _check_circle(ensemble, known)
     return faults
@@ -99,6 +102,24 @@ def _check_script(step: Step, config: CodeConfig, project: Project) -> Iterable[
         yield step.origin.fault(f"{config.script} cannot be read: {error}", "config", "script")
     except ValueError as error:
         yield step.origin.fault(str(error), "config", "script")
+
+
+def _check_model(step: Step, config: ThinkConfig, project: Project) -> Iterable[Fault]:
+    written = config.model
+    model = written.source if written is not None and written.is_constant else None
+    if not config.provider and written is not None and model is None:
+        return  # an expression decides
+    name = provider_name(config.provider, model, project.providers)
+    there = {**USUAL, **project.providers}
+    provider = there.get(name)
+    if provider is None:
+        message = f"there is no provider {quoted(name)}" if name else "`provider` is missing"
+        keys = ("config", "provider") if name else ("config",)
+        suggestion = meant(name, there, otherwise=f"write it under `providers:`; there are {listed(there)}")
+        yield step.origin.fault(message, *keys, suggestion=suggestion)
+    elif written is None and not provider.model:
+        hint = f"name one here, or for all steps under `providers.{provider.id}`"
+        yield step.origin.fault("`model` is missing", "config", suggestion=hint)
 
 
 def _check_circle(ensemble: Ensemble, known: Known) -> Iterable[Fault]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from luthier.errors import Fault
     from luthier.spec.project import Project, ServerEntry
+    from luthier.spec.provider import Provider
 
 _FIELDS = ("command", "args", "env", "cwd", "url", "headers", "auth", "secret", "proxy", "tls")
 
@@ -35,7 +36,20 @@ def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:
         faults += _check_credentials(entry, production=project.environment == "production")
         faults += _check_urls(entry, project.environment)
         faults += check_launch(entry, project)
+    for provider in project.providers.values():
+        faults += _check_provider(provider, names)
     return faults
+
+
+def _check_provider(provider: Provider, names: Mapping[str, str]) -> Iterator[Fault]:
+    for key in ("api_key", "base_url"):
+        for reference in find(getattr(provider, key) or ""):
+            stored = reference.kind in STORED and key == "api_key"
+            if reference.value(names) is None and not stored:
+                cost = f"steps that ask {quoted(provider.id)} will fail"
+                message, suggestion, warning = _unresolved(reference, (key,), cost, ("api_key",))
+                keys = (key,) if provider.origin.has(key) else ()
+                yield provider.origin.fault(message, *keys, suggestion=suggestion, warning=warning)
 
 
 def _check_approval(entry: ServerEntry) -> Iterator[Fault]:
@@ -52,16 +66,16 @@ def _check_references(entry: ServerEntry, names: Mapping[str, str]) -> Iterator[
                 reference.kind in STORED and keys[0] in SECRET_FIELDS
             )  # what is there shows when it is read
             if reference.value(names) is None and not stored:
-                message, suggestion, warning = _unresolved(entry, reference, keys)
+                cost = f"the server {quoted(entry.id)} will not start"
+                message, suggestion, warning = _unresolved(reference, keys, cost, SECRET_FIELDS)
                 start = reference.start
                 yield entry.origin.fault(message, *keys, offset=start, suggestion=suggestion, warning=warning)
 
 
 def _unresolved(
-    entry: ServerEntry, reference: Reference, keys: tuple[str | int, ...]
+    reference: Reference, keys: tuple[str | int, ...], cost: str, secret: tuple[str, ...]
 ) -> tuple[str, str, bool]:
-    """What to say, what helps, and whether it is only a warning: the server fails, and nothing else."""
-    cost = f"the server {quoted(entry.id)} will not start"
+    """What to say, what helps, and whether it is only a warning: it costs that much, and nothing else."""
     match reference.kind:
         case "env":
             needs = f"{quoted(dotted(keys))} needs the environment variable {reference.name}"
@@ -70,7 +84,7 @@ def _unresolved(
             help_ = "write ${env.NAME}, ${NAME} or ${NAME:-default}; $${ writes ${ itself"
             return f"{quoted(reference.text)} is not a reference", help_, False
         case kind:
-            where = listed(map(quoted, SECRET_FIELDS))
+            where = listed(map(quoted, secret))
             return f"{kind} references may stand only under {where}", "", False
 
 

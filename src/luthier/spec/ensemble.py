@@ -16,7 +16,7 @@ from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.outputs import OutputBlock
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
-Operation = Literal["tools", "code", "transform", "ensemble", "endorse"]
+Operation = Literal["tools", "code", "transform", "ensemble", "endorse", "think"]
 TableFormat = Literal["csv", "tsv", "jsonl"]
 CoerceType = Literal["string", "number", "boolean", "date"]
 
@@ -97,7 +97,32 @@ class EndorseConfig(msgspec.Struct, frozen=True, kw_only=True):
     ids: Compiled | None = None
 
 
-Config = ToolsConfig | CodeConfig | TransformConfig | EnsembleConfig | EndorseConfig
+class ThinkConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn of a model. `provider` empty: told by the model, or the project's only one.
+
+    `schema`: the answer is a value that fits it. `timeout` None: the provider's own.
+    """
+
+    provider: str = ""
+    schema: dict[str, Any] | None = None
+    timeout: float | None = None
+    model: Compiled | None = None
+    prompt: Compiled | None = None
+    system: Compiled | None = None
+    messages: Compiled | None = None
+    temperature: Compiled | None = None
+    max_tokens: Compiled | None = None
+    top_p: Compiled | None = None
+    stop: Compiled | None = None
+    seed: Compiled | None = None
+
+    def settings(self) -> dict[str, Compiled]:
+        """What is said to the model and about it, by name."""
+        given = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: one for name, one in given if isinstance(one, Compiled)}
+
+
+Config = ToolsConfig | CodeConfig | TransformConfig | EnsembleConfig | EndorseConfig | ThinkConfig
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

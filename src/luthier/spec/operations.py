@@ -8,6 +8,7 @@ from luthier.expr.scan import has_expression
 from luthier.spec.endorse import read_endorse
 from luthier.spec.ensemble import CodeConfig, EnsembleConfig, ToolsConfig
 from luthier.spec.scripts import script_path
+from luthier.spec.think import read_think
 from luthier.spec.transform import read_transform
 from luthier.spec.words import listed, meant, quoted
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 LATER = frozenset(
     {
-        "think",
         "agent",
         "api",
         "http",
@@ -126,6 +126,7 @@ READERS: dict[str, Callable[[Reader, Draft], Config | None]] = {
     "transform": read_transform,
     "ensemble": _ensemble,
     "endorse": read_endorse,
+    "think": read_think,
 }
 """The operations of this version."""
 

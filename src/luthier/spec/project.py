@@ -15,6 +15,7 @@ from luthier.spec.budget import Budget
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.policy import Policies
 from luthier.spec.profile import LaunchProfile, Sandbox, SandboxMode
+from luthier.spec.provider import Provider
 from luthier.taint import UNTRUSTED, Integrity, Label
 
 if TYPE_CHECKING:
@@ -200,6 +201,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     audit: AuditSettings = AuditSettings()
     policies: Policies = Policies()
     budgets: tuple[Budget, ...] = ()
+    providers: dict[str, Provider] = {}
     approval_timeout: float | None = None  # seconds that a call waits for an approval
     store: str = ""  # the URL of a database, references unexpanded; "": in memory
     broken: dict[str, SpecError] = {}  # servers of a registry in a database that cannot be used, and why

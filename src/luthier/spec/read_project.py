@@ -18,6 +18,7 @@ from luthier.spec.project import ALLOWED_COMMANDS, STORE, AuditSettings, EnvFile
 from luthier.spec.python import document_of
 from luthier.spec.read import in_order
 from luthier.spec.read_profiles import read_profiles
+from luthier.spec.read_providers import read_providers
 from luthier.spec.reader import Reader, Sink
 from luthier.spec.servers import read_servers
 from luthier.spec.words import quoted
@@ -32,7 +33,6 @@ FILES = ("luthier.yaml", "luthier.yml")
 UNUSED = (
     "agents",
     "serve",
-    "providers",
     "name",
     "version",
     "description",
@@ -112,6 +112,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "audit": _read_audit(reader),
         "policies": read_policies(reader),
         "budgets": read_budgets(reader),
+        "providers": read_providers(reader, environment),
         "approval_timeout": reader.seconds("approval_timeout", zero=True),
         "store": _read_store(reader, production=environment == "production"),
         "unused": _read_unused(reader),

@@ -64,13 +64,19 @@ class LocalTools:
         custom: Iterable[LocalTool] = (),
         builtin: Iterable[LocalTool] = (),
         *,
+        unlisted: Iterable[LocalTool] = (),
         clock: Clock | None = None,
     ) -> None:
-        """Raises ToolDefinitionError when two tools share a name, across custom and built-in ones too."""
+        """`unlisted` ones are called by those who know of them, and offered to nobody.
+
+        Raises ToolDefinitionError when two tools share a name, across custom and built-in ones too.
+        """
         self._clock = clock or SystemClock()
         self._tools: dict[ToolUri, LocalTool] = {}
         names: dict[str, ToolUri] = {}
-        for entry in (*builtin, *custom):
+        hidden = tuple(unlisted)
+        self._unlisted = frozenset(entry.tool.uri for entry in hidden)
+        for entry in (*hidden, *builtin, *custom):
             uri = entry.tool.uri
             if taken := names.get(uri.name):
                 raise ToolDefinitionError(f"{uri} cannot be registered: its name is taken by {taken}.")
@@ -88,8 +94,8 @@ class LocalTools:
         raise NotFoundError("tool", str(uri), near=near(str(uri), map(str, self._tools)))
 
     def list(self) -> tuple[Tool, ...]:
-        """All tools, in the order of their addresses."""
-        return tuple(self._tools[uri].tool for uri in sorted(self._tools))
+        """All tools that are offered, in the order of their addresses."""
+        return tuple(self._tools[uri].tool for uri in sorted(self._tools.keys() - self._unlisted))
 
     async def run(self, call: ToolCall) -> Reply:
         """Carry a call.

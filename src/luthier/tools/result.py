@@ -152,7 +152,7 @@ class Envelope(Mapping[str, Any]):
         try:
             return self[name]
         except KeyError:
-            message = f"the result of {self._fields['tool']!r} has no {name!r}"
+            message = f"the result of {self._fields.get('tool', 'a model')!r} has no {name!r}"
             raise AttributeError(message) from None
 
     def __iter__(self) -> Iterator[str]:

@@ -14,7 +14,6 @@ from luthier.errors import Fault, SpecError
 from luthier.expr import Compiled
 from luthier.spec import (
     BranchFlow,
-    EndorseConfig,
     FlowStep,
     ForeachFlow,
     MapReduceFlow,
@@ -22,7 +21,6 @@ from luthier.spec import (
     Retry,
     Step,
     SwitchFlow,
-    TransformConfig,
     TryFlow,
     WaitFor,
     WhileFlow,
@@ -88,19 +86,16 @@ def nodes_of(ensemble: Ensemble) -> list[Node]:
 
 
 def expressions(step: Step) -> Iterator[Compiled]:
-    """Every parsed expression of a step."""
-    found = [step.inputs, step.condition]
+    """Every parsed expression of a step; those of its config stand in fields of their own."""
+    config = step.config
+    found = [step.inputs, step.condition, *(getattr(config, name) for name in config.__struct_fields__)]
     if step.on_timeout is not None:
         found.append(step.on_timeout.fallback)
     if step.state is not None:
         found.append(step.state.values)
     if step.cache is not None:
         found.append(step.cache.key)
-    if isinstance(step.config, TransformConfig):
-        found += [step.config.value, step.config.merge, step.config.input, step.config.defaults]
-    if isinstance(step.config, EndorseConfig):
-        found += [step.config.value, step.config.ids]
-    return (compiled for compiled in found if compiled is not None)
+    return (one for one in found if isinstance(one, Compiled))
 
 
 def _named(found: Iterable[Compiled | None]) -> tuple[dict[str, None], set[str]]:

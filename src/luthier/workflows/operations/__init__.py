@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.spec import CodeConfig, EndorseConfig, EnsembleConfig, ToolsConfig
-from luthier.workflows.operations import code, endorse, ensemble, tools, transform
+from luthier.spec import CodeConfig, EndorseConfig, EnsembleConfig, ThinkConfig, ToolsConfig
+from luthier.workflows.operations import code, endorse, ensemble, think, tools, transform
 from luthier.workflows.operations.attempt import Attempt, failure_of
 
 if TYPE_CHECKING:
@@ -28,5 +28,7 @@ async def perform(attempt: Attempt) -> Outcome:
             return await ensemble.perform(attempt, config)
         case EndorseConfig() as config:
             return endorse.perform(attempt, config)
+        case ThinkConfig() as config:
+            return await think.perform(attempt, config)
         case config:
             return transform.perform(attempt, config)

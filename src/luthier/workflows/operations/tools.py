@@ -17,19 +17,16 @@ from luthier.errors import (
     StepError,
     UnresolvedReferenceError,
     WireError,
-    kind_of,
 )
 from luthier.taint import UNTRUSTED, Label, Labelled, Source, merge
 from luthier.tools import Refusal, ToolCall, delivered
 from luthier.uri import ToolUri
-from luthier.workflows.operations.attempt import note_of
+from luthier.workflows.operations.calls import refused, settled, status_of
 from luthier.workflows.operations.schemas import is_open, names_of
-from luthier.workflows.record import CallIntended, CallSettled, Failure
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
     from luthier.spec import ServerEntry, ToolsConfig
-    from luthier.tools import ToolResult
     from luthier.workflows.operations.attempt import Attempt
 
 
@@ -47,7 +44,7 @@ async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
             context=attempt.context,
             timeout=config.timeout,
         )
-        answer = await _settled(attempt, call)
+        answer = await settled(attempt, call)
     except WireError as error:
         return _fault(attempt, error, attempt.label.join(_origin(entry, uri)))
     except NotFoundError as error:
@@ -55,29 +52,12 @@ async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
     except UnresolvedReferenceError as error:
         return attempt.failed(error, hopeless=True)
     if isinstance(answer, Refusal):
-        return _refused(attempt, answer, _origin(entry, uri))
+        return refused(attempt, answer, _origin(entry, uri))
     if answer.reply.input_required is not None:
         message = f"{uri} asks for more input before it answers, which a step cannot give"
         unmet = StepError("protocol", message, facts={"input_required": answer.reply.input_required})
         return attempt.failed(unmet, label=attempt.label.join(answer.label))
     return Outcome(output=Labelled(answer.envelope, answer.label), label=answer.label)
-
-
-async def _settled(attempt: Attempt, call: ToolCall) -> ToolResult | Refusal:
-    """Call, with the intent recorded before and the outcome after, whatever it is."""
-    clock = attempt.services.clock
-    attempt.tell(CallIntended(call=call.id, uri=str(call.uri), arguments=call.arguments))
-    began, outcome = clock.monotonic(), "cancelled"
-    try:
-        answer = await attempt.services.gateway.call(call)
-        outcome = answer.kind if isinstance(answer, Refusal) else "error" if answer.is_error else "ok"
-        return answer
-    except Exception as error:
-        outcome = kind_of(error)
-        raise
-    finally:
-        duration = (clock.monotonic() - began) * 1000
-        attempt.tell(CallSettled(call=call.id, outcome=outcome, duration=duration))
 
 
 async def _arguments(attempt: Attempt, uri: ToolUri) -> Labelled[dict[str, Any]]:
@@ -121,7 +101,7 @@ def _fault(attempt: Attempt, error: WireError, label: Label) -> Outcome:
         label=label,
         harmless=attempt.harmless or not error.sent or error.phase != "call",
         hopeless=isinstance(error, ConnectError) and not error.retryable,
-        status=_status(error),
+        status=status_of(error),
     )
     if failed.error is not None and failed.error.kind == "unknown" and error.phase != "call":
         # What was lost is a question about the tools; the call itself was never made.
@@ -134,16 +114,3 @@ def _origin(entry: ServerEntry | None, uri: ToolUri) -> Label:
     """The label of what a server says when it fails, and of its own words in what we say of it."""
     label = UNTRUSTED if entry is None else entry.trust
     return label.join(Label(sources=frozenset({Source(uri.server, uri.name)})))
-
-
-def _status(error: WireError) -> int | None:
-    status = error.facts().get("status")
-    return status if isinstance(status, int) else None
-
-
-def _refused(attempt: Attempt, refusal: Refusal, origin: Label) -> Outcome:
-    # What is wrong with arguments is said in the words of the server's schema.
-    label = attempt.label.join(origin) if refusal.kind == "arguments" else attempt.label
-    facts = {"tool": str(refusal.uri)}
-    error = Failure(kind=refusal.kind, message=refusal.reason, facts=facts, note=note_of(refusal))
-    return Outcome(error=error, label=label)
