@@ -26,7 +26,7 @@ from luthier.govern.pins import Judgement, held_denial, is_equal
 from luthier.govern.policy import Policy, answered
 from luthier.govern.recorder import Recorder
 from luthier.spec import Policies
-from luthier.taint import Label, Source
+from luthier.taint import TRUSTED, Label, Source
 from luthier.text import near
 from luthier.tools import Manifest, Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
@@ -165,6 +165,17 @@ class Gateway:
     def local_tools(self) -> tuple[Tool, ...]:
         """The tools of this process, in the order of their addresses."""
         return self._local.list()
+
+    def label_of(self, uri: ToolUri) -> Label:
+        """The label of what a tool says of itself, its name, texts and schemas: of a server, its server's.
+
+        Tools of this process are the project's own. Raises NotFoundError for an unknown server.
+        """
+        if uri.scheme != "mcp":
+            return TRUSTED
+        return self._registry.get(uri.server).trust.join(
+            Label(sources=frozenset((Source(uri.server, uri.name),)))
+        )
 
     async def manifest(self, server: str, context: CallContext) -> Manifest:
         """What one server offers to this caller; to the operator with the definitions that were passed over.

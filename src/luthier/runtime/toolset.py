@@ -44,10 +44,11 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class BoundTool:
-    """One tool, ready to be executed. `name` is its address."""
+    """One tool, ready to be executed. `name` is its address, `label` that of what it says of itself."""
 
-    def __init__(self, tool: Tool, call: Call) -> None:
+    def __init__(self, tool: Tool, call: Call, label: Label) -> None:
         self.tool = tool
+        self.label = label
         self._call = call
 
     @property
@@ -168,4 +169,6 @@ class ToolSet:
             return error
 
     def _learn(self, tools: Iterable[Tool]) -> None:
-        self._known.update({tool.uri: BoundTool(tool, self._noted) for tool in tools})
+        self._known.update(
+            {tool.uri: BoundTool(tool, self._noted, self._gateway.label_of(tool.uri)) for tool in tools}
+        )
