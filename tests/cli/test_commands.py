@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -142,6 +143,32 @@ def test_with_json_an_error_is_a_document_too(
     document = json.loads(cli(*words, "--json").stdout)
     assert document["error"]["kind"] == kind
     assert document["error"]["message"]
+
+
+def test_with_json_what_the_machine_does_not_allow_is_a_document_too(cli: Cli, folder: Path) -> None:
+    gone = folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    done = cli("servers", "list", "--json")
+    assert done.exit_code == 1
+    assert "FileNotFoundError" in json.loads(done.stdout)["error"]["message"]
+
+
+def test_a_store_that_is_broken_is_told_of_without_a_traceback_and_in_one_document(
+    cli: Cli, project: Path
+) -> None:
+    (project / ".luthier").mkdir(exist_ok=True)
+    (project / ".luthier" / "luthier.db").write_text("garbage" * 1000)
+    for words, status in (
+        (("call", "mcp://greeter/greet"), 3),
+        (("tools", "diff", "greeter"), 1),
+        (("tools", "list"), 1),
+    ):
+        done = cli(*words, "--json")
+        assert done.exit_code == status
+        assert json.loads(done.stdout)
+        assert "Traceback" not in done.output
 
 
 def test_run_tells_the_faults_of_project_and_ensemble_together(cli: Cli, project: Path) -> None:

@@ -270,6 +270,22 @@ class TestTheStore:
         store.does = None
         assert isinstance(await gate.asked("mcp://lute/play"), ToolResult)
 
+    async def test_that_it_cannot_be_read_is_logged_once_with_the_reason(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        store = Store()
+        gate = house(state=store)
+        for _ in range(2):
+            store.does = fail
+            for _ in range(3):
+                await gate.clock.advance(1.0)
+                refused(await gate.asked("mcp://lute/play"))
+            store.does = None
+            assert isinstance(await gate.asked("mcp://lute/play"), ToolResult)
+        told = [record for record in caplog.records if "kill switch" in record.message]
+        assert [record.message for record in told] == ["the kill switch could not be read: gone"] * 2
+        assert not any(record.exc_info or record.exc_text for record in told)
+
     async def test_one_that_hangs_is_no_better(self) -> None:
         leave = threading.Event()
         store = Store()

@@ -16,7 +16,7 @@ from luthier.errors import LuthierError
 from luthier.redaction import RedactingFormatter, logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from luthier.events import Observer
     from luthier.spec import Project
@@ -83,11 +83,19 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
         except (OSError, RecursionError, UnicodeError) as error:
             # What the machine or the words given to us do not allow; -vv tells where.
             logger("luthier").debug("the command failed", exc_info=True)
-            show_error(LuthierError(f"{type(error).__name__}: {error}"))
+            told = LuthierError(f"{type(error).__name__}: {error}")
+            if kwargs.get("json"):
+                echo(to_json(error_document(told)))
+            show_error(told)
             status = FAILED
         raise typer.Exit(status)
 
     return wrapped
+
+
+def status_of(errors: Iterable[LuthierError]) -> int:
+    """Where nothing but errors came of it: 0 for none, else the gravest of theirs."""
+    return max(map(exit_status, errors), default=OK)
 
 
 def exit_status(error: LuthierError) -> int:

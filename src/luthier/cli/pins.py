@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
+from luthier.cli.options import OK, JsonOption, command, found_project, start_logging, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +36,8 @@ def diff_tools(
 
     project = found_project(context)
     reviews, failed = run_async(_reviewed(project, server, start_logging(context)))
+    if server and failed:
+        raise failed[server]
     if json:
         document = {
             "servers": [described(review) for review in reviews],
@@ -45,11 +47,9 @@ def diff_tools(
     else:
         for review in reviews:
             echo("\n".join(lines(review)))
-    if server and failed:
-        raise failed[server]
     for error in failed.values():
         show_error(error)
-    return FAILED if failed and not reviews else OK
+    return OK if reviews else status_of(failed.values())
 
 
 @command

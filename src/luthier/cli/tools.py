@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
+from luthier.cli.options import OK, JsonOption, command, found_project, start_logging, status_of
 from luthier.cli.pins import approve_tools, diff_tools, finding_lines
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def list_tools(
         if changed := len(review.pending):
             id = review.server
             echo(f"{id}: {changed} of its tools changed: luthier tools diff {id}", sys.stderr)
-    return FAILED if listing.failed and not listing.tools else OK
+    return OK if listing.servers else status_of(listing.failed.values())
 
 
 @app.command("show")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from luthier.clock import sleep
+from luthier.errors import LuthierError
 from luthier.govern.access import Denial
 from luthier.govern.guard import said
 from luthier.govern.records import Switched
@@ -101,6 +102,7 @@ class KillSwitch:
         self._looking = asyncio.Lock()
         self._flights: set[_Flight] = set()
         self._to_close: set[str] = set()
+        self._told = False  # that it cannot be read
         self.off: frozenset[str] = frozenset()
 
     async def watch(self, close: Callable[[str], Awaitable[None]]) -> None:
@@ -109,8 +111,8 @@ class KillSwitch:
             while True:
                 try:
                     await self.look()
-                except Exception:  # noqa: BLE001  (logged; calls find out by themselves)
-                    _log.warning("the kill switch could not be read", exc_info=True)
+                except Exception as error:  # noqa: BLE001  (logged; calls find out by themselves)
+                    self._unreadable(error)
                 while self._to_close:
                     tasks.create_task(_closed(close, self._to_close.pop()))
                 await sleep(self._clock, POLL)
@@ -125,6 +127,7 @@ class KillSwitch:
             for what in sorted(new):
                 self._cut(what)
         self._looked = began
+        self._told = False
 
     def guard(self, call: GateCall, inner: Next) -> Awaitable[Up]:
         """Let pass who is not off, and end the call when that changes."""
@@ -183,10 +186,16 @@ class KillSwitch:
             async with self._looking:
                 if self._clock.monotonic() - self._looked > STALE:
                     await self.look()
-        except Exception:  # noqa: BLE001  (whatever it is: not to know is a no)
-            _log.warning("the kill switch could not be read", exc_info=True)
+        except Exception as error:  # noqa: BLE001  (whatever it is: not to know is a no)
+            self._unreadable(error)
             return True
         return False
+
+    def _unreadable(self, error: Exception) -> None:
+        """Log it once, until it can be read again."""
+        if not self._told:
+            self._told = True
+            _log.warning("the kill switch could not be read: %s", error, exc_info=_is_ours(error))
 
     async def _flown(self, call: GateCall, inner: Next) -> Up:
         task = asyncio.current_task()
@@ -236,8 +245,13 @@ class KillSwitch:
 async def _closed(close: Callable[[str], Awaitable[None]], server: str) -> None:
     try:
         await close(server)
-    except Exception:  # noqa: BLE001  (logged; its calls are refused all the same)
-        _log.warning("the connection to %s could not be closed", server, exc_info=True)
+    except Exception as error:  # noqa: BLE001  (logged; its calls are refused all the same)
+        _log.warning("the connection to %s could not be closed: %s", server, error, exc_info=_is_ours(error))
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether it is a fault of Luthier, where the lines that it went through help."""
+    return not isinstance(error, LuthierError)
 
 
 def _refusal(call: GateCall, denial: Denial) -> Up:
