@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -318,3 +320,31 @@ async def test_no_prompt_gets_into_a_log(kind: str, caplog: pytest.LogCaptureFix
         await model.turn(turn())
     assert "How are you?" not in caplog.text
     assert "Good day" not in caplog.text
+
+
+def missing(kind: str, package: str) -> str:
+    """What a turn says in an interpreter that does not have a package."""
+    code = (
+        "import asyncio, sys\n"
+        f"sys.modules[{package!r}] = None\n"
+        "from luthier.models import Message, Turn\n"
+        "from luthier.models.providers import Connection, ProviderModel\n"
+        f"model = ProviderModel(lambda: Connection(id='house', kind={kind!r}))\n"
+        "try:\n"
+        "    asyncio.run(model.turn(Turn(model='m', messages=(Message('user', '?'),))))\n"
+        "except Exception as error:\n"
+        "    print(error.kind, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "package"), [("openai", "openai"), ("anthropic", "anthropic"), ("openai", "pydantic_ai")]
+)
+def test_a_missing_package_is_an_error_with_the_command_that_installs_it(kind: str, package: str) -> None:
+    said = missing(kind, package)
+    assert said.startswith("model ")
+    assert f"pip install 'luthier[{kind}]'" in said

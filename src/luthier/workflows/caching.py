@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import StoreError
+from luthier.expr import Compiled
 from luthier.redaction import logger
 from luthier.taint import Confidentiality, Labelled
 from luthier.tools import Envelope, delivered
@@ -95,10 +96,10 @@ async def remembered(attempt: Attempt, perform: Callable[[Attempt], Awaitable[Ou
     if asked is None:
         return await perform(attempt)
     cache = attempt.services.cache
-    given = attempt.given() if asked.key is None else attempt.evaluate(asked.key)
+    given = _given(attempt) if asked.key is None else attempt.evaluate(asked.key).value
     step = attempt.step
     key = key_of(
-        attempt.context.principals, step.name, step.operation, step.config, given.value, label=attempt.label
+        attempt.context.principals, step.name, step.operation, step.config, given, label=attempt.label
     )
     found = await cache.get(key) if key else None
     if found is not None:
@@ -109,6 +110,14 @@ async def remembered(attempt: Attempt, perform: Callable[[Attempt], Awaitable[Ou
     if key and outcome.error is None and not failed and not outcome.state.value:
         await cache.put(key, outcome.output, asked.ttl)
     return outcome
+
+
+def _given(attempt: Attempt) -> list[Any]:
+    """All that a step works with: its inputs, and what the expressions of its config come to."""
+    config = attempt.step.config
+    fields = (getattr(config, name) for name in config.__struct_fields__)
+    asked = [attempt.evaluate(one).value for one in fields if isinstance(one, Compiled)]
+    return [attempt.given().value, *asked]
 
 
 def _spelled(value: Any) -> Any:

@@ -9,11 +9,12 @@ import pytest
 
 from luthier import Runtime
 from luthier.clock import FakeClock
-from luthier.errors import ModelError, ModelFault
+from luthier.errors import ModelError, ModelFault, SpecError
 from luthier.govern.records import Intent, Verdict
 from luthier.models import Answer, Message, Usage
 from luthier.taint import Confidentiality, Integrity, Label, Labelled, Source
 from luthier.testing import MemoryAudit, ScriptedModel
+from luthier.wire import MemoryServer
 from tests.workflows.house import LONG
 
 if TYPE_CHECKING:
@@ -217,6 +218,19 @@ async def test_an_answer_that_was_cut_off_is_not_handed_back() -> None:
     assert done.error is not None
     assert "cut off" in done.error["message"]
     assert "maxTokens" in done.error["hint"]
+
+
+async def test_a_kept_answer_is_given_to_the_same_question_and_to_no_other() -> None:
+    model = ScriptedModel(lambda turn: turn.messages[0].content)
+    sights = iter([1, 1, 2])
+    seen = MemoryServer("s", {"look": lambda _: {"seen": next(sights)}})
+    look = {"name": "look", "operation": "tools", "config": {"mcp": "s", "tool": "look"}, "inputs": {}}
+    asking = step({"prompt": "Seen: ${look.output.seen}"}, cache={"ttl": 60})
+    project = {"mcpServers": {"s": {"command": "python"}}}
+    async with Runtime.open(project, models={"anthropic": model}, transports={"s": seen.transport}) as rt:
+        said = [(await rt.run(ensemble(look, asking))).output for _ in range(3)]
+    assert said == ["Seen: 1", "Seen: 1", "Seen: 2"]
+    assert len(model.turns) == 2
 
 
 # Through the gate
@@ -423,3 +437,19 @@ async def test_a_key_that_is_not_set_fails_the_step_with_its_name() -> None:
     assert done.error is not None
     assert "ANTHROPIC_API_KEY" in done.error["message"]
     assert done.steps["a"].attempts == 1
+
+
+# What check says of it
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"provider": "antropic"}, "no provider `antropic`.*did you mean anthropic"),
+        ({"provider": None, "model": "mystery"}, "`provider` is missing"),
+        ({"model": None}, "`model` is missing"),
+    ],
+)
+async def test_a_step_that_asks_nobody_is_a_fault_before_anything_runs(config: Any, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        await run({}, step({"prompt": "?", **config}))
