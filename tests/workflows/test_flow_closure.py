@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luthier import Runtime
+from luthier.spec.control import ControlFlow
+from luthier.spec.ensemble import Operation
 from luthier.taint import Confidentiality, Integrity, Label, Labelled, Source
 from luthier.testing import MemoryAudit, MemoryServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 EXAMPLES = 300
 TOOLS = 6
@@ -36,6 +39,38 @@ CHILD = {
         }
     ],
     "outputs": {"r": "${deep.output.v}", "q": "${input.y}"},
+}
+
+
+KINDS = ["tool", "tool", "tool", "transform", "transform", "code", "endorse", "nested"]
+KEYS = {
+    "tool": ["a", "b"],
+    "transform": ["f", "g"],
+    "code": ["a", "b"],
+    "endorse": ["value"],
+    "nested": ["x", "y"],
+}
+FIELDS = {"tool": [".v"], "transform": [".f", ".g"], "code": [".v"], "endorse": [""], "nested": [".r", ".q"]}
+SCRIPT = "def run(context):\n    return {'v': context.input['a'] == context.input['b']}\n"
+
+# What each operation and control step is drawn as, or the test that shows its labels.
+OPERATIONS = {
+    "tools": "tool",
+    "transform": "transform",
+    "code": "code",
+    "endorse": "endorse",
+    "ensemble": "nested",
+    "think": "operations/test_think.py::test_an_answer_joins_the_labels_of_all_that_the_model_saw",
+}
+DECISIONS = ["none", "branch", "switch", "foreach", "while", "try", "parallel"]
+CONTROLS = {
+    "BranchFlow": "branch",
+    "SwitchFlow": "switch",
+    "ForeachFlow": "foreach",
+    "WhileFlow": "while",
+    "TryFlow": "try",
+    "MapReduceFlow": "test_control_steps.py::test_the_parts_of_a_result_keep_theirs",
+    "ParallelFlow": "parallel",
 }
 
 
@@ -141,6 +176,8 @@ def fields_of(step: dict[str, Any], names: dict[str, Mark], drawn: Drawn) -> dic
         case "endorse":
             value = made["value"]
             return {"": Mark(value.value, value.sources | {f"endorse {step['name']}"})}
+        case "code":
+            return {".v": Mark(made["a"].value == made["b"].value).with_(*made.values())}
         case _:
             deep = Mark(drawn.answers["deep"], frozenset({"deep"}), tainted=True)
             return {".r": deep.with_(made["x"]), ".q": made["y"]}
@@ -165,15 +202,15 @@ def drawings(draw: st.DrawFn) -> tuple[Drawn, list[dict[str, Any]], dict[str, tu
 
     for number in range(draw(st.integers(2, TOOLS))):
         name = f"s{number}"
-        kind = draw(st.sampled_from(["tool", "tool", "tool", "transform", "transform", "endorse", "nested"]))
-        keys = {"tool": ["a", "b"], "transform": ["f", "g"], "endorse": ["value"], "nested": ["x", "y"]}[kind]
+        kind = draw(st.sampled_from(KINDS))
+        keys = KEYS[kind]
         pool = booleans if kind in ("endorse", "nested") else refs
         simple = kind in ("endorse", "nested")
         made_of = {key: ("ref", draw(st.sampled_from(pool))) if simple else expression(pool) for key in keys}
         condition = None
         if draw(st.integers(0, 2)) == 0:
             condition = ("equal", ("ref", draw(st.sampled_from(refs))), ("ref", draw(st.sampled_from(refs))))
-        fields = {"tool": [".v"], "transform": [".f", ".g"], "endorse": [""], "nested": [".r", ".q"]}[kind]
+        fields = FIELDS[kind]
         steps.append(
             {"name": name, "kind": kind, "made_of": made_of, "condition": condition, "fields": fields}
             | {"tool": f"t{number}", "server": draw(st.sampled_from(["clean", "dirty"]))}
@@ -210,11 +247,13 @@ def flow_of(draw: Any, steps: list[dict[str, Any]]) -> list[Any]:
         names = [step["name"] for step in taken]
         ref = st.sampled_from(taken[0]["before"]).map(lambda text: ("ref", text))
         decision = ("equal", draw(ref), draw(ref))
-        kind = draw(st.sampled_from(["none", "branch", "switch", "foreach", "while", "try"]))
+        kind = draw(st.sampled_from(DECISIONS))
         text = inner(decision)
         match kind:
             case "none":
                 flow += names
+            case "parallel":  # of steps that read each other only one can be in it
+                flow += [{"parallel": names[:1]}, *names[1:]]
             case "try":
                 flow.append(
                     {"try": names, "finally": [{"agent": taken[0]["name"], "id": f"again{len(flow)}"}]}
@@ -228,7 +267,7 @@ def flow_of(draw: Any, steps: list[dict[str, Any]]) -> list[Any]:
                 flow.append({"foreach": {"items": items, "steps": names, "maxConcurrency": 1}})
             case _:
                 flow.append({"while": {"condition": f"iteration < 2 && {text}", "steps": names}})
-        if kind not in ("none", "try"):
+        if kind not in ("none", "try", "parallel"):
             for step in taken:
                 step["around"] = decision
     return flow
@@ -243,6 +282,8 @@ def as_agent(step: dict[str, Any]) -> dict[str, Any]:
             agent["inputs"] = made
         case "transform":
             agent |= {"operation": "transform", "config": {"value": made}}
+        case "code":
+            agent |= {"operation": "code", "config": {"script": "scripts/same.py"}, "inputs": made}
         case "endorse":
             config = {"value": made["value"], "as": {"enum": [True, False, None]}, "reason": "Yes or no."}
             agent |= {"operation": "endorse", "config": config}
@@ -295,8 +336,27 @@ def named(source: Source) -> str:
     return source.tool
 
 
+@pytest.mark.parametrize(
+    ("there", "shown_by", "drawn"),
+    [
+        ({*get_args(Operation)}, OPERATIONS, KINDS),
+        ({kind.__name__ for kind in get_args(ControlFlow)}, CONTROLS, DECISIONS),
+    ],
+    ids=["operations", "control steps"],
+)
+def test_whatever_a_flow_is_made_of_is_drawn_or_shown_elsewhere(
+    there: set[str], shown_by: dict[str, str], drawn: list[str]
+) -> None:
+    assert shown_by.keys() == there, "what is new must keep its labels too"
+    for name, how in shown_by.items():
+        file, _, test = how.partition("::")
+        assert how in drawn or f"def {test}(" in (Path(__file__).parent / file).read_text(), name
+
+
 def test_what_marks_an_output_is_what_reaches_it(tmp_path: Path, figure: Callable[[str], None]) -> None:
     seen: Counter[str] = Counter()
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "same.py").write_text(SCRIPT)
 
     @settings(
         max_examples=EXAMPLES,
