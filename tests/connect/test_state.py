@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from luthier.connect import MemoryState
+from luthier.connect import AsideState, MemoryState
 from luthier.store import DEFAULT, Database, SqlState
 
 if TYPE_CHECKING:
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from luthier.connect import StateStore
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "aside", "sqlite", "postgres"])
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateStore]:
     if request.param == "memory":
         yield MemoryState()
+        return
+    if request.param == "aside":
+        yield AsideState(MemoryState(), ["git"])
         return
     url = DEFAULT if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     database = Database(url, tmp_path)
@@ -114,3 +117,17 @@ def test_threads_lose_nothing(state: StateStore) -> None:
     for thread in threads:
         thread.join()
     assert state.get("counts", "all") == 80
+
+
+def test_what_is_kept_of_servers_set_aside_never_meets_what_is_known_of_the_real_ones() -> None:
+    real = MemoryState()
+    real.put("pins", "git", "real")
+    real.put("pins", "web", "real")
+    aside = AsideState(real, ["git"])
+    assert (aside.get("pins", "git"), aside.get("pins", "web")) == (None, "real")
+    for kind, key in (("pins", "git"), ("shown", "git"), ("eras", "git:12"), ("disabled", "server:git")):
+        aside.put(kind, key, "mocked")
+    assert aside.list("pins") == {"git": "mocked", "web": "real"}
+    assert real.list("pins") == {"git": "real", "web": "real"}
+    assert (real.list("shown"), real.list("eras")) == ({}, {})
+    assert real.list("disabled") == {"server:git": "mocked"}

@@ -51,6 +51,20 @@ def read_arguments(pairs: list[str], document: str | None) -> dict[str, Any]:
     return values
 
 
+def read_mocks(pairs: list[str]) -> dict[str, Any]:
+    """The answers of `--mock SERVER:TOOL=VALUE`, JSON or text. Raises InputError with every fault."""
+    faults: list[Fault] = []
+    values: dict[str, Any] = {}
+    for key, text in _pairs(pairs, faults, option="--mock", form="SERVER:TOOL=VALUE"):
+        if key != "*" and ":" not in key.strip(":"):
+            faults.append(Fault(f"--mock {key!r}: write --mock SERVER:TOOL=VALUE"))
+        elif (content := _content(key, text, faults)) is not None:
+            values[key] = json_or_text(content)
+    if faults:
+        raise InputError(faults)
+    return values
+
+
 def json_or_text(text: str) -> Any:
     """The JSON value that the text is, else the text."""
     try:
@@ -59,14 +73,16 @@ def json_or_text(text: str) -> Any:
         return text
 
 
-def _pairs(pairs: list[str], faults: list[Fault], *, option: str) -> list[tuple[str, str]]:
+def _pairs(
+    pairs: list[str], faults: list[Fault], *, option: str, form: str = "key=value"
+) -> list[tuple[str, str]]:
     found = []
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if equals and key:
             found.append((key, text))
         else:
-            faults.append(Fault(f"{option} {pair!r}: write {option} key=value"))
+            faults.append(Fault(f"{option} {pair!r}: write {option} {form}"))
     return found
 
 

@@ -12,10 +12,11 @@ import typer
 from luthier.cli.options import FAILED, OK, REFUSED, JsonOption, command, found_project, start_logging
 
 if TYPE_CHECKING:
+    from luthier.cli.mocking import Parts
     from luthier.cli.options import Settings
     from luthier.errors import Fault
     from luthier.events import Observer
-    from luthier.spec import Ensemble, Project
+    from luthier.spec import Ensemble
     from luthier.workflows import Run
 
 
@@ -30,11 +31,18 @@ def run(
     inputs: Annotated[
         str | None, typer.Option(metavar="FILE", help="All inputs, as a JSON or YAML mapping; - is stdin.")
     ] = None,
+    mock: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SERVER:TOOL=VALUE", help="Answer calls of a tool; JSON or text; =@FILE reads one."
+        ),
+    ] = None,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> int:
     """Run an ensemble and print its outputs."""
     from luthier.cli.inputs import read_inputs
+    from luthier.cli.mocking import mocked
     from luthier.errors import SpecError
     from luthier.runtime import Library
 
@@ -45,7 +53,8 @@ def run(
     except SpecError as error:
         raise SpecError(_all_faults(context, ensemble) or error.faults) from None
     values = read_inputs(found, given or [], inputs)
-    outcome = _perform(project, found, values, log=log, quiet=quiet)
+    with mocked(project, found, mock or []) as parts:
+        outcome = _perform(parts, found, values, log=log, quiet=quiet)
     _show(outcome, json=json)
     if outcome.success:
         return OK
@@ -65,7 +74,7 @@ def _all_faults(context: typer.Context, ensemble: str) -> list[Fault]:
 
 
 def _perform(
-    project: Project,
+    parts: Parts,
     ensemble: Ensemble,
     values: dict[str, Any],
     *,
@@ -81,9 +90,12 @@ def _perform(
     with redirect_stdout(sys.stderr), progress(quiet=quiet) as shown:
 
         async def work() -> Run:
+            observers = (*shown.observers, *log)
             async with Runtime.open(
-                project, observers=(*shown.observers, *log), approve=asker(shown.paused)
+                parts.project, observers=observers, approve=asker(shown.paused), **parts.given
             ) as runtime:
+                if parts.prepare is not None:
+                    await parts.prepare(runtime)
                 return await runtime.run(ensemble, values)
 
         return run_async(work())

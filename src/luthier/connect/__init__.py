@@ -5,10 +5,11 @@ from luthier.connect.learned import Learned, Lesson, MemoryLearned, StoredLearne
 from luthier.connect.manager import ConnectionManager
 from luthier.connect.registry import ServerRegistry
 from luthier.connect.report import ServerReport
-from luthier.connect.state import MemoryState, StateStore
+from luthier.connect.state import AsideState, MemoryState, StateStore
 from luthier.connect.stores import MemoryServers, Servers, ServerStore, YamlServers
 
 __all__ = [
+    "AsideState",
     "ConnectionManager",
     "Learned",
     "Lesson",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
@@ -81,6 +81,42 @@ class MemoryState:
             else:
                 values[key] = text
             return True
+
+
+class AsideState:
+    """A store over another one: what is kept of these servers stays in memory and is read from there only."""
+
+    _OF_SERVERS = frozenset({"eras", "pins", "shown"})
+
+    def __init__(self, store: StateStore, servers: Iterable[str]) -> None:
+        self._store = store
+        self._servers = frozenset(servers)
+        self._aside = MemoryState()
+
+    def get(self, kind: str, key: str) -> Any | None:
+        return self._of(kind, key).get(kind, key)
+
+    def list(self, kind: str) -> dict[str, Any]:
+        there = {key: value for key, value in self._store.list(kind).items() if not self._is_aside(kind, key)}
+        return dict(sorted({**there, **self._aside.list(kind)}.items()))
+
+    def put(self, kind: str, key: str, value: Any) -> None:
+        self._of(kind, key).put(kind, key, value)
+
+    def delete(self, kind: str, key: str) -> None:
+        self._of(kind, key).delete(kind, key)
+
+    def swap(self, kind: str, key: str, expected: Any | None, value: Any | None) -> bool:
+        return self._of(kind, key).swap(kind, key, expected, value)
+
+    def revision(self) -> int:
+        return self._store.revision() + self._aside.revision()
+
+    def _of(self, kind: str, key: str) -> StateStore:
+        return self._aside if self._is_aside(kind, key) else self._store
+
+    def _is_aside(self, kind: str, key: str) -> bool:
+        return kind in self._OF_SERVERS and key.partition(":")[0] in self._servers  # eras: `server:hash`
 
 
 def value_text(value: Any | None) -> str | None:

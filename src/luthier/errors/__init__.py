@@ -18,6 +18,7 @@ No error is born with a secret in it that this process knows: what errors say is
     ├── RecordError            the record of a run cannot be read
     ├── SecretError            a secret cannot be had, kept or decrypted
     ├── StoreError             the store cannot be read or written
+    ├── MockError              a test, or a replay, has no answer for what was called
     ├── Refused                the gate said no (rt.call, tool.execute)
     ├── MCPToolError           the tool itself answered isError (tool.execute)
     ├── StepError              an operation failed for a reason of its own
@@ -48,6 +49,7 @@ from luthier.errors.base import (
     InputError,
     LuthierError,
     MCPToolError,
+    MockError,
     NotFoundError,
     RecordError,
     Refused,
@@ -93,6 +95,7 @@ __all__ = [
     "LuthierError",
     "MCPToolError",
     "MessageTooLargeError",
+    "MockError",
     "ModelError",
     "ModelFault",
     "ModelUnreachableError",

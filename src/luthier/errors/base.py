@@ -170,6 +170,10 @@ class StoreError(LuthierError):
     kind = "denied"
 
 
+class MockError(LuthierError):
+    """A test or a replay has no answer for what was called: its author must hear of it."""
+
+
 class ResultWithheldError(AuditError):
     """The call was carried, but its outcome could not be recorded, or a guard failed on it. Never retried."""
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
     from luthier.connect import Servers, ServerStore, StateStore
     from luthier.govern import PolicyCall, Request, Review
+    from luthier.govern.guard import Guard
     from luthier.models import Model
     from luthier.runtime.parts import Source
     from luthier.secrets import Secret
@@ -86,10 +87,10 @@ class Runtime:
 
     `handlers` answer what servers ask back: sampling, elicitation, roots. `show` gets the address at which a
     person is to log in; without it nobody is asked, and the error says what to run. `policies` are functions
-    that say "allow", "ask", "deny" or None of each call, besides those of the project. `approve`
-    is asked about each call that needs an approval, and gives True or False. `state` keeps what waits for
-    one, and `approvals` decides about it; `switches` turn servers and callers off. `models` answer in place
-    of the providers of these names.
+    that say "allow", "ask", "deny" or None of each call, besides those of the project. `guards` stand
+    around each call that policies let pass. `approve` is asked about each call that needs an approval, and
+    gives True or False. `state` keeps what waits for one, and `approvals` decides about it; `switches` turn
+    servers and callers off. `models` answer in place of the providers of these names.
     """
 
     def __init__(  # noqa: PLR0913  (all that a user may replace, each with a default)
@@ -106,6 +107,7 @@ class Runtime:
         handlers: Handlers | None = None,
         show: Callable[[str], Awaitable[None]] | None = None,
         policies: Iterable[Callable[[PolicyCall], object]] = (),
+        guards: Iterable[Guard] = (),
         approve: Callable[[Request], Any] | None = None,
         state: StateStore | None = None,
         models: Mapping[str, Model] | None = None,
@@ -150,7 +152,7 @@ class Runtime:
             unlisted=self._models.tools(),
             clock=self._clock,
         )
-        self._gateway = self._governing(registry, local, policies, approve)
+        self._gateway = self._governing(registry, local, policies, guards, approve)
         self.tools = ToolSet(self._gateway, self._call, CallContext(), self._clock.now)
 
     def _connecting(
@@ -177,6 +179,7 @@ class Runtime:
         registry: ServerRegistry,
         local: LocalTools,
         policies: Iterable[Callable[[PolicyCall], object]],
+        guards: Iterable[Guard],
         approve: Callable[[Request], Any] | None,
     ) -> Gateway:
         return Gateway(
@@ -189,6 +192,7 @@ class Runtime:
             policy=Policy(self.project.policies, registry, checks=policies, clock=self._clock),
             switch=self._switch,
             guards=[
+                *guards,
                 Approval(
                     self.approvals,
                     self._audit,

@@ -1,17 +1,54 @@
-"""What users test with: the doubles that stand beside their ports, under one roof."""
+"""What users test with: TestConductor and its mocks, and the doubles that stand beside their ports."""
 
 from luthier.clock import FakeClock
 from luthier.connect import MemoryLearned, MemoryState
 from luthier.govern import MemoryAudit
 from luthier.models import ScriptedModel
-from luthier.wire import MemoryServer, MemoryTransport
+from luthier.testing.answers import Sequence
+from luthier.testing.assertions import (
+    assert_called,
+    assert_executed,
+    assert_failed,
+    assert_not_called,
+    assert_not_executed,
+    assert_output,
+    assert_output_shape,
+    assert_successful,
+    assert_untrusted,
+    expect,
+)
+from luthier.testing.conductor import Call, Result, TestConductor
+from luthier.testing.mocks import Mocks, named_tools, stage
+from luthier.wire import Delay, Drop, Fail, Hang, MemoryServer, MemoryTransport, Progress
 
 __all__ = [
+    "Call",
+    "Delay",
+    "Drop",
+    "Fail",
     "FakeClock",
+    "Hang",
     "MemoryAudit",
     "MemoryLearned",
     "MemoryServer",
     "MemoryState",
     "MemoryTransport",
+    "Mocks",
+    "Progress",
+    "Result",
     "ScriptedModel",
+    "Sequence",
+    "TestConductor",
+    "assert_called",
+    "assert_executed",
+    "assert_failed",
+    "assert_not_called",
+    "assert_not_executed",
+    "assert_output",
+    "assert_output_shape",
+    "assert_successful",
+    "assert_untrusted",
+    "expect",
+    "named_tools",
+    "stage",
 ]

@@ -6,6 +6,7 @@ It keeps to its era as strictly as a good server does, and misbehaves as it is t
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import itertools
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,6 +37,7 @@ class MemoryServer:
     """`tools` maps a name to what a call gives: a value, an exception, one of the behaviours, or a callable.
 
     A callable takes the arguments and gives any of these, or something to await; what it raises is `isError`.
+    A WireError is the fault of a way that breaks.
     `era` is a revision, or `modern` for the latest. `definitions` holds further keys of single definitions.
 
     To be set at any time: `tools`, `page_size` (0: all on one page), `refusal` (why it cannot be reached) and
@@ -314,6 +316,8 @@ class MemoryTransport:
                 self.deliver(_encode({"jsonrpc": "2.0", "method": _ACKNOWLEDGED, "params": params}) + b"\n")
             case Drop():
                 self.lose()
+            case WireError() if self._receiver is not None:
+                self._receiver.failed(id, copy.copy(behaviour))
             case Bytes():
                 self.deliver(behaviour.data.replace(b"$ID", _encode(id)))
             case Fail():

@@ -1,0 +1,241 @@
+"""TestConductor: a project whose tools are mocked, run through the same gate as in production.
+
+Every execution has a Runtime of its own, opened for it and closed after it, so there is nothing to clean up.
+State and audit are kept in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from luthier.connect import MemoryState
+from luthier.errors import MockError
+from luthier.events import Event
+from luthier.govern import MemoryAudit
+from luthier.runtime import Library, Runtime
+from luthier.runtime.parts import project_of
+from luthier.taint import Label
+from luthier.testing.mocks import Mocks, Named, named_tools, stage
+from luthier.tools import Refusal
+from luthier.uri import ToolUri
+from luthier.workflows import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from typing import Self
+
+    from luthier.govern.guard import GateCall, Next, Up
+    from luthier.runtime.library import EnsembleSource
+    from luthier.runtime.parts import Source
+    from luthier.tools import ToolResult
+    from luthier.workflows import StepStatus
+
+T = TypeVar("T")
+
+_INSIDE = ("mcp://", "custom://", "builtin://save_to_memory", "builtin://storage")
+"""What stays in the process: servers have been taken care of, custom tools are the test's own."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One call as it passed the gate. `label` joins its arguments and its branch.
+
+    `outcome` is `ok`, `error` (the tool's own), `refused`, or `failed`.
+    """
+
+    uri: ToolUri
+    arguments: dict[str, Any]
+    label: Label
+    step: str
+    outcome: str
+
+    @property
+    def key(self) -> str:
+        """`server:tool`, as mocks are written."""
+        return f"{self.uri.server}:{self.uri.name}" if self.uri.server else str(self.uri)
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What an execution came to: the run, the calls that it made, and what was heard on the way."""
+
+    run: Run
+    calls: tuple[Call, ...]
+    events: tuple[Event, ...]
+
+    @property
+    def success(self) -> bool:
+        return self.run.success
+
+    @property
+    def output(self) -> Any:
+        return self.run.output
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        return self.run.error
+
+    @property
+    def label(self) -> Label:
+        return self.run.label
+
+    @property
+    def steps(self) -> dict[str, StepStatus]:
+        """Every step by its name."""
+        return self.run.steps
+
+    @property
+    def duration(self) -> float:
+        """Milliseconds."""
+        return self.run.duration
+
+
+class TestConductor:
+    """`await TestConductor.create(…)`, then `await conductor.execute_ensemble(name, inputs)`, or `play`.
+
+    `calls` and `audit` hold what all executions did; `mocks` may be changed between them.
+    """
+
+    __test__ = False  # it is no test, whatever its name says to pytest
+
+    def __init__(
+        self, source: Source = None, *, mocks: Mocks | None = None, strict: bool = False, **parts: Any
+    ) -> None:
+        self.project = project_of(source, root=None)
+        self.mocks = mocks or Mocks()
+        self.strict = strict
+        self.calls: list[Call] = []
+        self.events: list[Event] = []
+        self.audit = MemoryAudit()
+        self._state = MemoryState()
+        self._ensembles = tuple(parts.pop("ensembles", ()))
+        self._observers = tuple(parts.pop("observers", ()))
+        self._parts = parts
+
+    @classmethod
+    async def create(
+        cls,
+        *,
+        project_path: Source = None,
+        mocks: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        strict: bool = False,
+        **parts: Any,
+    ) -> Self:
+        """A conductor for a project's folder, its file, or a mapping of the same shape; the nearest without.
+
+        `mocks` is `{"tools": {"server:tool": answer}, "definitions": {server: {tool: …}}}`. What is not
+        mocked is real, unless `strict`: then nothing leaves the process. `env` is all that `${env.X}` finds.
+        `parts` are those of Runtime: clock, ensembles, tools, policies, approve.
+        """
+        environ = {} if env is None else {"environ": env}
+        return cls(project_path, mocks=read_mocks(mocks or {}), strict=strict, **environ, **parts)
+
+    async def execute_ensemble(
+        self, ensemble: EnsembleSource, inputs: Mapping[str, Any] | None = None, /, **more: Any
+    ) -> Result:
+        """Run it. A run that fails is a result; a faulty file, a missing input and a missing mock raise."""
+        calls, events = len(self.calls), len(self.events)
+
+        async def act(runtime: Runtime) -> Run:
+            return await runtime.run(ensemble, inputs, **more)
+
+        run = await self._with(
+            act, named_tools(Library(self.project, self._ensembles), ensemble, *self._ensembles)
+        )
+        return Result(run=run, calls=tuple(self.calls[calls:]), events=tuple(self.events[events:]))
+
+    def play(
+        self, ensemble: EnsembleSource, inputs: Mapping[str, Any] | None = None, /, **more: Any
+    ) -> Result:
+        """`execute_ensemble` for a test that is no coroutine."""
+        return asyncio.run(self.execute_ensemble(ensemble, inputs, **more))
+
+    async def call(self, uri: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> ToolResult:
+        """One call as the operator, as `Runtime.call` makes it."""
+        address = ToolUri.parse(uri)
+        named = named_tools(Library(self.project, self._ensembles))
+        if address.server:
+            named.setdefault(address.server, set()).add(address.name)
+
+        async def act(runtime: Runtime) -> ToolResult:
+            return await runtime.call(address, arguments, **more)
+
+        return await self._with(act, named)
+
+    def mock(self, key: str, answer: Any) -> None:
+        """Mock one more tool, or another answer for one."""
+        self.mocks[key] = answer
+
+    def notify(self, event: Event) -> None:
+        """Note what is told to observers."""
+        self.events.append(event)
+
+    def clear(self) -> None:
+        """Forget all calls and all state; mocks stay."""
+        self.calls.clear()
+        self.events.clear()
+        self.audit = MemoryAudit()
+        self._state = MemoryState()
+
+    async def _with(self, act: Callable[[Runtime], Awaitable[T]], named: Named) -> T:
+        clock = self._parts.get("clock")
+        set_up = stage(self.project, self.mocks, named=named, strict=self.strict, clock=clock)
+        audit = MemoryAudit()
+        runtime = Runtime(
+            set_up.project,
+            transports=set_up.transports,
+            ensembles=self._ensembles,
+            observers=(*self._observers, self),
+            audit=audit,
+            state=self._state,
+            guards=(self._guard, *self._parts.get("guards", ())),
+            **{name: part for name, part in self._parts.items() if name != "guards"},
+        )
+        try:
+            async with runtime:
+                await set_up.pin(runtime)
+                return await act(runtime)
+        finally:
+            self.audit.records += audit.records
+            self.mocks.check()
+
+    async def _guard(self, call: GateCall, inner: Next) -> Up:
+        """Note every call, and keep inside what may not leave."""
+        outcome = "failed"
+        try:
+            answer = await (self._kept_inside(call) if self._leaves(call.call.uri) else inner(call))
+            outcome = "refused" if isinstance(answer, Refusal) else "error" if answer.is_error else "ok"
+            return answer
+        finally:
+            made = call.call
+            arguments = dict(made.arguments.value)
+            self.calls.append(
+                Call(
+                    uri=made.uri,
+                    arguments=arguments,
+                    label=call.label,
+                    step=made.context.step,
+                    outcome=outcome,
+                )
+            )
+
+    def _leaves(self, uri: ToolUri) -> bool:
+        return self.strict and not str(uri).startswith(_INSIDE)
+
+    async def _kept_inside(self, call: GateCall) -> Up:
+        uri = call.call.uri
+        error = MockError(
+            f"{uri} was called, and nothing may leave this process.", hint="Test without strict."
+        )
+        self.mocks.trouble(error)
+        return call.refuse("denied", error.message, rule="strict", place="TestConductor", hint=error.hint)
+
+
+def read_mocks(mocks: Mapping[str, Any]) -> Mocks:
+    """Mocks as `create` takes them. Raises MockError for others."""
+    for key in mocks:
+        if key not in ("tools", "definitions"):
+            raise MockError(f"There are no mocks of {key!r}.", hint="Write `tools` or `definitions`.")
+    return Mocks(mocks.get("tools"), definitions=mocks.get("definitions"))
