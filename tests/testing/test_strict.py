@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from luthier.errors import MockError
-from luthier.testing import TestConductor
+from luthier.testing import ScriptedModel, TestConductor
 from tests.testing.project import write
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ mcpServers:
 # Hooks cannot be taken out again, so this runs in an interpreter of its own.
 WATCHED = """
 import asyncio, json, sys
-from luthier.testing import TestConductor
+from luthier.testing import ScriptedModel, TestConductor
 from luthier.errors import MockError
 
 async def main():
@@ -77,3 +77,28 @@ async def test_tools_of_the_test_itself_are_called(tmp_path: Path) -> None:
     conductor = await TestConductor.create(project_path=write(tmp_path), strict=True, tools=[double])
     assert (await conductor.call("custom://double", n=4)).content == 8
     assert [call.key for call in conductor.calls] == ["custom://double"]
+
+
+ASKING = """\
+agents:
+  - {name: say, operation: think, config: {provider: anthropic, model: claude-x, prompt: "${input.q}"}}
+outputs: ${say.output}
+"""
+
+
+async def test_a_model_is_asked_only_where_it_is_mocked(tmp_path: Path) -> None:
+    write(tmp_path, asking=ASKING)
+    conductor = await TestConductor.create(project_path=tmp_path, strict=True, env={"ANTHROPIC_API_KEY": "k"})
+    with pytest.raises(MockError, match="builtin://model/anthropic was called"):
+        await conductor.execute_ensemble("asking", q="hello")
+    assert [call.outcome for call in conductor.calls] == ["refused"]
+
+
+@pytest.mark.parametrize(
+    "answers", [["hi"], {"anthropic": ["hi"]}, {"anthropic": ScriptedModel(["hi"])}, lambda _: "hi"]
+)
+async def test_mocked_models_answer_from_a_script(tmp_path: Path, answers: object) -> None:
+    write(tmp_path, asking=ASKING)
+    conductor = await TestConductor.create(project_path=tmp_path, strict=True, mocks={"ai": answers})
+    assert (await conductor.execute_ensemble("asking", q="hello")).output == "hi"
+    assert [call.key for call in conductor.calls] == ["builtin://model/anthropic"]

@@ -7,6 +7,7 @@ State and audit are kept in memory.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -15,8 +16,11 @@ from luthier.connect import MemoryState
 from luthier.errors import MockError
 from luthier.events import Event
 from luthier.govern import MemoryAudit
+from luthier.models import ScriptedModel
+from luthier.models.tool import model_uri
 from luthier.runtime import Library, Runtime
 from luthier.runtime.parts import project_of
+from luthier.spec.provider import USUAL
 from luthier.taint import Label
 from luthier.testing.mocks import Mocks, Named, named_tools, stage
 from luthier.tools import Refusal
@@ -24,12 +28,14 @@ from luthier.uri import ToolUri
 from luthier.workflows import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
     from typing import Self
 
     from luthier.govern.guard import GateCall, Next, Up
+    from luthier.models import Model
     from luthier.runtime.library import EnsembleSource
     from luthier.runtime.parts import Source
+    from luthier.spec import Project
     from luthier.tools import ToolResult
     from luthier.workflows import StepStatus
 
@@ -100,9 +106,16 @@ class TestConductor:
     __test__ = False  # it is no test, whatever its name says to pytest
 
     def __init__(
-        self, source: Source = None, *, mocks: Mocks | None = None, strict: bool = False, **parts: Any
+        self,
+        source: Source = None,
+        *,
+        mocks: Mocks | None = None,
+        models: Any = None,
+        strict: bool = False,
+        **parts: Any,
     ) -> None:
         self.project = project_of(source, root=None)
+        self.models = scripted(models, self.project)
         self.mocks = mocks or Mocks()
         self.strict = strict
         self.calls: list[Call] = []
@@ -125,12 +138,15 @@ class TestConductor:
     ) -> Self:
         """A conductor for a project's folder, its file, or a mapping of the same shape; the nearest without.
 
-        `mocks` is `{"tools": {"server:tool": answer}, "definitions": {server: {tool: …}}}`. What is not
+        `mocks` is `{"tools": {"server:tool": answer}, "definitions": {server: {tool: …}}, "ai": answers}`;
+        the answers of models are those of a ScriptedModel, for all providers or by provider. What is not
         mocked is real, unless `strict`: then nothing leaves the process. `env` is all that `${env.X}` finds.
         `parts` are those of Runtime: clock, ensembles, tools, policies, approve.
         """
         environ = {} if env is None else {"environ": env}
-        return cls(project_path, mocks=read_mocks(mocks or {}), strict=strict, **environ, **parts)
+        given = mocks or {}
+        tools, models = read_mocks(given), given.get("ai")
+        return cls(project_path, mocks=tools, models=models, strict=strict, **environ, **parts)
 
     async def execute_ensemble(
         self, ensemble: EnsembleSource, inputs: Mapping[str, Any] | None = None, /, **more: Any
@@ -190,6 +206,7 @@ class TestConductor:
             observers=(*self._observers, self),
             audit=audit,
             state=self._state,
+            models=self.models,
             guards=(self._guard, *self._parts.get("guards", ())),
             **{name: part for name, part in self._parts.items() if name != "guards"},
         )
@@ -222,7 +239,8 @@ class TestConductor:
             )
 
     def _leaves(self, uri: ToolUri) -> bool:
-        return self.strict and not str(uri).startswith(_INSIDE)
+        inside = str(uri).startswith(_INSIDE) or uri in map(model_uri, self.models)
+        return self.strict and not inside
 
     async def _kept_inside(self, call: GateCall) -> Up:
         uri = call.call.uri
@@ -236,6 +254,22 @@ class TestConductor:
 def read_mocks(mocks: Mapping[str, Any]) -> Mocks:
     """Mocks as `create` takes them. Raises MockError for others."""
     for key in mocks:
-        if key not in ("tools", "definitions"):
-            raise MockError(f"There are no mocks of {key!r}.", hint="Write `tools` or `definitions`.")
+        if key not in ("tools", "definitions", "ai"):
+            raise MockError(f"There are no mocks of {key!r}.", hint="Write tools, definitions or ai.")
     return Mocks(mocks.get("tools"), definitions=mocks.get("definitions"))
+
+
+def scripted(answers: Any, project: Project) -> dict[str, Model]:
+    """The models that answer in a test: by provider, or one for all providers that the project can name."""
+    match answers:
+        case None:
+            return {}
+        case Mapping():
+            return {provider: _model(its) for provider, its in answers.items()}
+        case _:
+            model = _model(answers)
+            return dict.fromkeys((*USUAL, *project.providers), model)
+
+
+def _model(answers: Any) -> Model:
+    return answers if hasattr(answers, "turn") else ScriptedModel(answers)
