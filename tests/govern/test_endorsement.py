@@ -44,9 +44,16 @@ def test_what_is_not_of_the_type_is_refused_and_that_is_written_down(value: obje
         gate.gateway.endorse(Labelled(value, WEB), STARS, "Stars.", CONTEXT)
     assert (caught.value.refusal_kind, caught.value.rule) == ("arguments", "endorse")
     assert "closed type" in (caught.value.hint or "")
+    assert caught.value.place == "step s1"
     (record,) = gate.log.records
     assert isinstance(record, Endorsed)
     assert record.verdict == "refused"
+
+
+def test_outside_of_a_step_a_refusal_names_the_function() -> None:
+    with pytest.raises(Refused) as caught:
+        Gate().gateway.endorse(Labelled(6, WEB), STARS, "Stars.", CallContext())
+    assert caught.value.place == "Runtime.endorse"
 
 
 def test_what_cannot_be_written_down_is_not_endorsed() -> None:

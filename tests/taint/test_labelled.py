@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from luthier.taint import (
     SECRET,
@@ -77,6 +78,11 @@ class TestGathered:
         assert found.value == [{"name": "a", "number": 7}, GIT.integrity, Card]
         assert found.parts == {"/0/number": GIT}
 
+    def test_structs_are_looked_into_and_what_has_no_fields_stays_as_it_is(self) -> None:
+        assert gathered([Source("git", cast("Any", Labelled("log", GIT)))]).parts == {"/0/tool": GIT}
+        thing = object()
+        assert gathered([thing]) == Labelled([thing])
+
     def test_objects_of_attrs_are_looked_into(self) -> None:
         class Made:
             __attrs_attrs__ = (SimpleNamespace(name="number"),)
@@ -131,6 +137,15 @@ class TestMember:
             for pointer in tree.model:
                 if pointer == prefix or pointer.startswith(prefix + "/"):
                     assert member.at(pointer[len(prefix) :]) == tree.made.at(pointer)
+
+    @given(st.lists(trees), labels)
+    def test_the_members_of_a_list_are_those_that_one_gets_one_by_one(
+        self, trees: list[Tree], label: Label
+    ) -> None:
+        value = merge([tree.made for tree in trees], label)
+        assert value.members() == [value.member(index, of) for index, of in enumerate(value.value)]
+        root = Labelled(value.value, label, {**value.parts, "": SECRET})
+        assert root.members() == [root.member(index, of) for index, of in enumerate(value.value)]
 
     @given(trees)
     def test_a_member_is_never_worse_than_the_whole(self, tree: Tree) -> None:

@@ -55,7 +55,7 @@ class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
     def members(self) -> list[Labelled[Any]]:
         """Every member of a list, each as `member` gives it, in one pass."""
         inner: list[dict[str, Label]] = [{} for _ in self.value]  # type: ignore[attr-defined]
-        labels = [self.label] * len(inner)
+        labels = [self.at("")] * len(inner)
         for pointer, label in self.parts.items():
             token, slash, rest = pointer[1:].partition("/")
             if slash:
