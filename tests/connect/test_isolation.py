@@ -129,6 +129,10 @@ def profiled(registry: ServerRegistry, entry: ServerEntry) -> StdioLaunch:
     )
 
 
+WRITTEN = {"launch": {"values": {"who": "", "x": ""}}, "inherit_env": [], "env": {"TOKEN": ""}}
+ORIGIN = Origin(document_of({"mcpServers": {"git": WRITTEN}}), ("mcpServers", "git"))
+
+
 def barred(registry: ServerRegistry, entry: ServerEntry) -> str:
     with pytest.raises(ConnectError) as caught:
         profiled(registry, entry)
@@ -173,9 +177,7 @@ def test_a_profile_settles_program_arguments_variables_and_folder(folder: Path) 
 def test_what_a_profile_does_not_foresee_is_refused_with_its_place(
     folder: Path, fields: dict[str, Any], key: str, said: str
 ) -> None:
-    written = {"launch": {"values": {"who": "", "x": ""}}, "inherit_env": [], "env": {"TOKEN": ""}}
-    origin = Origin(document_of({"mcpServers": {"git": written}}), ("mcpServers", "git"))
-    message = barred(registry(folder), entry(origin=origin, **fields))
+    message = barred(registry(folder), entry(origin=ORIGIN, **fields))
     assert f"mcpServers.git.{key}" in message.partition(": ")[2].partition(": ")[0]
     assert said in message
 
@@ -226,6 +228,18 @@ def test_a_program_that_turns_out_to_be_an_interpreter_is_judged_as_one(folder: 
     assert "is a shell" in said
     said = barred(registry(folder, executable="/bin/x\0y"), entry())
     assert "the launch profile 'app' names no program: its path holds a NUL" in said
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"executable": "/bin/x\0y"}, {"executable": "/bin/sh"}, {"cwd": "/gone"}],
+    ids=["a NUL", "a shell", "no folder"],
+)
+def test_what_is_wrong_with_a_profile_is_told_at_the_entry_that_names_it(
+    folder: Path, fields: dict[str, str]
+) -> None:
+    message = barred(registry(folder, **fields), entry(origin=ORIGIN))
+    assert message.startswith("Server 'git' cannot be started: mcpServers.git.launch: ")
 
 
 def test_a_folder_that_is_not_there_is_said_to_be_missing(folder: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from luthier.connect import ServerRegistry
 from luthier.connect.launch import find_command, prepare
+from luthier.connect.references import INSTEAD
 from luthier.errors import ConnectError, UnresolvedReferenceError
 from luthier.spec import ServerEntry
 from luthier.spec.load import load
@@ -207,7 +208,19 @@ def test_in_production_nothing_is_started_by_a_command(tmp_path: Path) -> None:
     registry = ServerRegistry(root=tmp_path, environment="production")
     error = refused(registry)
     assert ":3:14 (mcpServers.git.command): in production a server is started by" in error.message
+    assert error.hint.startswith("Write a profile under `launch_profiles`")
     assert "launch_profiles" in error.hint
+
+
+def test_in_production_a_credential_that_stands_in_an_entry_is_refused_before_all_else(
+    tmp_path: Path,
+) -> None:
+    registry = ServerRegistry(root=tmp_path, environment="production")
+    error = refused(registry, env={"TOKEN": "canary"})
+    assert "luthier.yaml:6:14 (mcpServers.git.env.TOKEN): " in error.message
+    assert error.message.endswith(", which is not allowed in production.")
+    assert "canary" not in str(error)
+    assert error.hint == INSTEAD
 
 
 def test_a_script_is_looked_for_where_the_server_will_stand(tmp_path: Path) -> None:
