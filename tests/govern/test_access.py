@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from luthier.connect import ServerRegistry
 from luthier.errors import NotFoundError
-from luthier.govern.access import Access, is_told
+from luthier.govern.access import Access, Denial, is_told
 from luthier.spec import ServerEntry, ToolFilter
 from luthier.uri import ToolUri
 
@@ -106,7 +106,20 @@ def test_an_unapproved_server_is_nobodys_and_says_what_the_operator_does(
         assert denial is not None
         assert (denial.kind, denial.rule, denial.place) == ("approval", "approved", "approved")
         assert "luthier servers approve git" in denial.hint
+        assert denial.reason == "Server 'git' waits for approval."
     assert gate.servers(chain) == ("time",)
+
+
+def test_what_is_turned_off_is_so_for_whom_it_is_turned_off() -> None:
+    off = Denial("It is turned off.", "kill switch", "", "")
+
+    def is_off(server: str, principals: tuple[str, ...]) -> Denial | None:
+        return off if (server, principals) == ("git", ADA) else None
+
+    gate = Access(ServerRegistry([ServerEntry(id="git"), ServerEntry(id="time")]), is_off)
+    assert gate.server_denial("git", ADA) is gate.denial(ToolUri.mcp("git", "x"), ADA) is off
+    assert gate.server_denial("time", ADA) is gate.server_denial("git", ("bob",)) is None
+    assert (gate.servers(ADA), gate.servers(("bob",))) == (("time",), ("git", "time"))
 
 
 def test_who_may_never_use_a_server_is_not_told_to_approve_it() -> None:
