@@ -347,7 +347,10 @@ def test_tools_list_and_show(cli: Cli, project: Path) -> None:
     document = json.loads(cli("tools", "show", "mcp://greeter/greet", "--json").stdout)
     assert document["model_name"] == "greeter__greet"
     assert [tool["uri"] for tool in json.loads(cli("tools", "list", "--json").stdout)["tools"]] == [
+        "builtin://http",
         "builtin://save_to_memory",
+        "builtin://storage/files",
+        "builtin://storage/kv",
         "mcp://greeter/greet",
     ]
 

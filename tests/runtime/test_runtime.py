@@ -203,7 +203,13 @@ async def test_tools_are_listed_described_and_executed(tmp_path: Path) -> None:
         return 2 * n
 
     async with opened(tmp_path, tools=[double]) as rt:
-        assert rt.tools.names() == ["builtin://save_to_memory", "custom://double"]
+        assert rt.tools.names() == [
+            "builtin://http",
+            "builtin://save_to_memory",
+            "builtin://storage/files",
+            "builtin://storage/kv",
+            "custom://double",
+        ]
         listing = await rt.tools.load()
         assert not listing.failed
         assert "mcp://greeter/greet" in rt.tools.names()

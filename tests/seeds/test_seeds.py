@@ -13,6 +13,7 @@ from luthier.errors import InputError
 from luthier.spec import load
 from luthier.testing import MemoryServer, ScriptedModel
 from luthier.wire import Drop, Hang, Result
+from tests.wire.http.support import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,15 +84,18 @@ def servers_of(case: dict[str, Any]) -> dict[str, MemoryServer]:
     }
 
 
-def project(folder: Path, name: str, case: dict[str, Any]) -> Path:
-    """The case on disk: the ensemble under the case's name, its scripts, an entry for each server."""
+def project(folder: Path, name: str, case: dict[str, Any], site: Site) -> Path:
+    """The case on disk: the ensemble under the case's name, its scripts, an entry for each server.
+
+    SITE in the ensemble stands for the address of a site that answers what the case says.
+    """
     for script, source in case.get("scripts", {}).items():
         target = folder / "scripts" / f"{script}.py"
         target.parent.mkdir(exist_ok=True)
         target.write_text(source)
     ensemble = folder / "ensembles" / f"{name}.yaml"
     ensemble.parent.mkdir()
-    ensemble.write_text(case["ensemble"])
+    ensemble.write_text(case["ensemble"].replace("SITE", site.url.removesuffix("/mcp")))
     entries = "".join(f"  {server}: {{command: python, args: [none.py]}}\n" for server in case["servers"])
     file = folder / "luthier.yaml"
     file.write_text(f"mcpServers:\n{entries}")
@@ -104,10 +108,14 @@ async def test_a_form_of_the_page_means_what_the_page_says(path: Path, tmp_path:
     expected = case["expect"]
     servers = servers_of(case)
     ways: dict[str, Callable[[], Any]] = {name: server.transport for name, server in servers.items()}
-    file = project(tmp_path, path.stem, case)
     models = {name: ScriptedModel(answers) for name, answers in case.get("models", {}).items()}
-    async with Runtime.open(file, transports=ways, models=models) as rt:
+    async with (
+        Site(lambda _, answering: answering.give(200, case["site"])) as site,
+        Runtime.open(project(tmp_path, path.stem, case, site), transports=ways, models=models) as rt,
+    ):
         (name,) = rt.ensembles
+        for key, value in case.get("kept", {}).items():
+            await rt.call("builtin://storage/kv", action="put", key=key, value=value)
         if "input_faults" in expected:
             with pytest.raises(InputError) as caught:
                 await rt.run(name, case["inputs"])
@@ -132,6 +140,7 @@ async def test_a_form_of_the_page_means_what_the_page_says(path: Path, tmp_path:
     assert asked == expected.get("asked", [])
     for call in expected.get("calls", []):
         assert servers[call["server"]].calls == [(call["tool"], call["arguments"])]
+    assert [request.path for request in site.asked] == expected.get("requests", [])
 
 
 def test_every_heading_of_the_page_within_these_operations_has_a_twin() -> None:

@@ -336,7 +336,7 @@ class Gateway:
             call_id=wanted.id,
             reply=reply,
             duration=(self._clock.monotonic() - began) * 1000,
-            label=_label_of_result(trust, call),
+            label=_label_of_result(trust.join(reply.label), call),
         )
 
     # Finding tools

@@ -38,6 +38,8 @@ from luthier.govern import (
 )
 from luthier.govern.server_approval import approve_server
 from luthier.memory import Memory, save_to_memory_tool
+from luthier.outside import FilesTool, HttpTool, KvTool
+from luthier.outside.keeping import namespace_of
 from luthier.runtime.auditing import audit_log
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.models import Models, with_models
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from luthier.runtime.parts import Source
     from luthier.secrets import Secret
     from luthier.spec import Ensemble, ServerEntry
+    from luthier.tools.builtin import LocalTool
     from luthier.tools.custom import CustomTool
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
@@ -146,14 +149,23 @@ class Runtime:
             audit=self._audit,
         )
         self._models = Models(project, self._environ, models or {})
+        self._http = HttpTool(self._environ)
         local = LocalTools(
             custom=map(custom_tool, tools),
-            builtin=[save_to_memory_tool(self.memory)],
+            builtin=[save_to_memory_tool(self.memory), self._http, *self._keepers()],
             unlisted=self._models.tools(),
             clock=self._clock,
         )
         self._gateway = self._governing(registry, local, policies, guards, approve)
         self.tools = ToolSet(self._gateway, self._call, CallContext(), self._clock.now)
+
+    def _keepers(self) -> tuple[LocalTool, ...]:
+        """The tools that keep values and files; the state is asked for when they are first used."""
+        project = self.project
+        name = namespace_of(project.root, project.unused.get("name"))
+        folder = project.root / project.files if project.files else self._state / "files"
+        kv = KvTool(lambda: self.state, name, self._clock)
+        return kv, FilesTool(folder.expanduser(), lambda: self.state, name)
 
     def _connecting(
         self,
@@ -256,6 +268,7 @@ class Runtime:
         try:
             await self._manager.close_all()
             await self._models.close()
+            await self._http.close()
             await self.pins.close()
             await asyncio.to_thread(self._learned.save)
         finally:

@@ -1,7 +1,7 @@
 """The files that people write: read with positions, checked whole, kept as frozen values."""
 
 from luthier.spec.budget import Budget
-from luthier.spec.check import check_ensemble
+from luthier.spec.check import check_ensemble, web_rules
 from luthier.spec.check_launch import launch_faults
 from luthier.spec.control import (
     BranchFlow,
@@ -19,6 +19,7 @@ from luthier.spec.control import (
 )
 from luthier.spec.document import Document
 from luthier.spec.ensemble import (
+    ApiConfig,
     CodeConfig,
     Config,
     EndorseConfig,
@@ -27,6 +28,7 @@ from luthier.spec.ensemble import (
     Input,
     Sort,
     Step,
+    StorageConfig,
     ThinkConfig,
     ToolsConfig,
     TransformConfig,
@@ -47,6 +49,7 @@ from luthier.spec.write_servers import read_entry, server_mapping, written
 
 __all__ = [
     "NOWHERE",
+    "ApiConfig",
     "Auth",
     "BranchFlow",
     "Breaker",
@@ -80,6 +83,7 @@ __all__ = [
     "ServerEntry",
     "Sort",
     "Step",
+    "StorageConfig",
     "SwitchFlow",
     "ThinkConfig",
     "Tls",
@@ -107,5 +111,6 @@ __all__ = [
     "read_input_text",
     "read_project",
     "server_mapping",
+    "web_rules",
     "written",
 ]

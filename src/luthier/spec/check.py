@@ -7,11 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luthier.errors import Fault
-from luthier.spec.ensemble import CodeConfig, Ensemble, EnsembleConfig, ThinkConfig, ToolsConfig
+from luthier.spec.ensemble import (
+    ApiConfig,
+    CodeConfig,
+    Ensemble,
+    EnsembleConfig,
+    ThinkConfig,
+    ToolsConfig,
+)
 from luthier.spec.order import circles
 from luthier.spec.provider import USUAL, provider_name
 from luthier.spec.scripts import entry_point, find_script
-from luthier.spec.words import listed, meant, quoted
+from luthier.spec.words import as_suggestion, listed, meant, quoted
+from luthier.web import UrlRules
 
 if TYPE_CHECKING:
     from luthier.spec.ensemble import Step
@@ -42,6 +50,8 @@ def check_ensemble(
                 faults += _check_script(step, step.config, project)
             case ThinkConfig():
                 faults += _check_model(step, step.config, project)
+            case ApiConfig():
+                faults += _check_url(step, step.config, project)
     faults += [fault for name, fault in ensemble.reads_env.items() if name not in project.expose_env]
     faults += _check_circle(ensemble, known)
     return faults
@@ -120,6 +130,23 @@ def _check_model(step: Step, config: ThinkConfig, project: Project) -> Iterable[
     elif written is None and not provider.model:
         hint = f"name one here, or for all steps under `providers.{provider.id}`"
         yield step.origin.fault("`model` is missing", "config", suggestion=hint)
+
+
+def _check_url(step: Step, config: ApiConfig, project: Project) -> Iterable[Fault]:
+    """An address that the file spells out is judged now; one that data decide on, when it is asked."""
+    rules = web_rules(config, project)
+    if config.literal and (fault := rules.fault(config.literal)):
+        where = " in production" if rules.production else ""
+        hint = as_suggestion(fault.hint).replace("this server", "this step")
+        message = f"`url` {fault.why}, so it is not asked{where}"
+        yield step.origin.fault(message, "config", "url", suggestion=hint)
+
+
+def web_rules(config: ApiConfig, project: Project) -> UrlRules:
+    """Where a step may send its request: what its file spells out, and public addresses by https."""
+    named = (config.literal,) if config.literal else ()
+    production = project.environment != "development"
+    return UrlRules.of(*named, production=production, allow_private=config.allow_private)
 
 
 def _check_circle(ensemble: Ensemble, known: Known) -> Iterable[Fault]:

@@ -16,7 +16,7 @@ from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.outputs import OutputBlock
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
-Operation = Literal["tools", "code", "transform", "ensemble", "endorse", "think"]
+Operation = Literal["tools", "code", "transform", "ensemble", "endorse", "think", "api", "http", "storage"]
 TableFormat = Literal["csv", "tsv", "jsonl"]
 CoerceType = Literal["string", "number", "boolean", "date"]
 
@@ -122,7 +122,41 @@ class ThinkConfig(msgspec.Struct, frozen=True, kw_only=True):
         return {name: one for name, one in given if isinstance(one, Compiled)}
 
 
-Config = ToolsConfig | CodeConfig | TransformConfig | EnsembleConfig | EndorseConfig | ThinkConfig
+class ApiConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One request by HTTP. `request` gives the arguments of `builtin://http`.
+
+    `literal` is the address as far as the file spells out where it leads; empty where data decide that.
+    `allow_status`: answers that are no success and still are data; None: any. `idempotent` None: as the
+    method says.
+    """
+
+    request: Compiled
+    literal: str = ""
+    timeout: float | None = None
+    allow_status: tuple[int, ...] | None = ()
+    allow_private: bool = False
+    idempotent: bool | None = None
+    method: str = "GET"
+
+
+class StorageConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What is done with what is kept. `arguments` are those of the tool `builtin://storage/TYPE`."""
+
+    type: Literal["kv", "files"]
+    action: str
+    arguments: Compiled
+
+
+Config = (
+    ToolsConfig
+    | CodeConfig
+    | TransformConfig
+    | EnsembleConfig
+    | EndorseConfig
+    | ThinkConfig
+    | ApiConfig
+    | StorageConfig
+)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

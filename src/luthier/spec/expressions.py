@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from luthier.expr import Reference
+    from luthier.spec.draft import Draft
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Found, Sink
 
@@ -55,6 +56,12 @@ def placed(sink: Sink, found: Found | None) -> Placed | None:
         for inner, error in compile_faults(value):
             sink.faults.append(sink.document.expression_fault((*path, *inner), error))
         return Placed(path, value, None)
+
+
+def noted(sink: Sink, draft: Draft, name: str, found: Found) -> None:
+    """Note what stands under one key of a step's `config` in its draft, with its faults and its names."""
+    if (read := placed(sink, found)) is not None:
+        draft.uses.expressions[f"config.{name}"] = read
 
 
 def placed_condition(sink: Sink, found: Found | None) -> Placed | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from luthier.expr.scan import has_expression
+from luthier.spec.api import read_api
 from luthier.spec.endorse import read_endorse
 from luthier.spec.ensemble import CodeConfig, EnsembleConfig, ToolsConfig
 from luthier.spec.scripts import script_path
+from luthier.spec.storage import read_storage
 from luthier.spec.think import read_think
 from luthier.spec.transform import read_transform
 from luthier.spec.words import listed, meant, quoted
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
 LATER = frozenset(
     {
         "agent",
-        "api",
-        "http",
-        "storage",
         "hitl",
         "data",
         "email",
@@ -127,6 +126,9 @@ READERS: dict[str, Callable[[Reader, Draft], Config | None]] = {
     "ensemble": _ensemble,
     "endorse": read_endorse,
     "think": read_think,
+    "api": read_api,
+    "http": read_api,
+    "storage": read_storage,
 }
 """The operations of this version."""
 

@@ -204,6 +204,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     providers: dict[str, Provider] = {}
     approval_timeout: float | None = None  # seconds that a call waits for an approval
     store: str = ""  # the URL of a database, references unexpanded; "": in memory
+    files: str = ""  # the folder of `storage` files, relative to the project; "": .luthier/files
     broken: dict[str, SpecError] = {}  # servers of a registry in a database that cannot be used, and why
     unused: dict[str, Any] = {}  # agents, serve, …: plain data
     warnings: tuple[Fault, ...] = ()

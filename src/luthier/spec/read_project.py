@@ -115,6 +115,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "providers": read_providers(reader, environment),
         "approval_timeout": reader.seconds("approval_timeout", zero=True),
         "store": _read_store(reader, production=environment == "production"),
+        "files": _read_files(reader, root),
         "unused": _read_unused(reader),
     }
     reader.done({"env": "names from a file: `env_file`; names that ensembles may read: `expose_env`"})
@@ -134,6 +135,25 @@ def _read_store(reader: Reader, *, production: bool) -> str:
         hint = "keep it in the environment and write ${env.NAME}"
         reader.sink.add(message, reader.places["store"], suggestion=hint, warning=not production)
     return url
+
+
+def _read_files(reader: Reader, root: Path) -> str:
+    """`storage: {files: FOLDER}`; never a folder that the project's own files or its state lie in."""
+    inner = reader.inner("storage")
+    if inner is None:
+        return ""
+    folder = inner.text("files") or ""
+    inner.done()
+    if folder:
+        path = (root / Path(folder).expanduser()).resolve()
+        own = (root / ".luthier").resolve()
+        if root.resolve().is_relative_to(path) or own.is_relative_to(path):
+            message = "`files` is the project's own folder, or one around it"
+            reader.sink.add(message, inner.places["files"], suggestion="give them a folder of their own")
+        elif any(path.is_relative_to((root / name).resolve()) for name in ("ensembles", "scripts")):
+            message = "`files` lies among what the project runs: whoever writes files would write steps"
+            reader.sink.add(message, inner.places["files"], suggestion="give them a folder of their own")
+    return folder
 
 
 def _read_audit(reader: Reader) -> AuditSettings:

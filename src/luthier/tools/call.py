@@ -10,12 +10,14 @@ from luthier.context import CallContext
 from luthier.secrets import Secret
 from luthier.taint import Labelled
 from luthier.uri import ToolUri
+from luthier.web import UrlRules
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """`arguments` keep a label for each leaf. `timeout` is seconds; None leaves it to the server's entry.
 
-    `headers` go along with this call alone, over HTTP, and are written down nowhere.
+    `headers` go along with this call alone, over HTTP, and are written down nowhere. `web` says where a call
+    of `builtin://http` may lead: it comes from what the project spells out, never from the arguments.
     """
 
     id: str
@@ -24,3 +26,4 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     context: CallContext = CallContext()
     timeout: float | None = None
     headers: dict[str, Secret] | None = None
+    web: UrlRules = UrlRules()

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from luthier.taint import UNTRUSTED, Label
+from luthier.taint import TRUSTED, UNTRUSTED, Label
 from luthier.uri import ToolUri
 
 PARSED_TEXT_LIMIT = 1024 * 1024
@@ -21,7 +21,10 @@ _MISSING = msgspec.UNSET
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A server's answer as it was read. `notes` says what was odd in it and how it was taken."""
+    """A server's answer as it was read. `notes` says what was odd in it and how it was taken.
+
+    `label` is what a tool of this process knows of its answer: it is joined into the result's.
+    """
 
     blocks: list[dict[str, Any]] = msgspec.field(default_factory=list)
     structured: Any = _MISSING
@@ -29,6 +32,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     meta: dict[str, Any] | None = None
     input_required: dict[str, Any] | None = None  # the whole result of an `input_required` answer
     notes: tuple[str, ...] = ()
+    label: Label = TRUSTED
 
     @cached_property
     def content(self) -> Any:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import StoreError
-from luthier.expr import Compiled
 from luthier.redaction import logger
 from luthier.taint import Confidentiality, Labelled
 from luthier.tools import Envelope, delivered
+from luthier.workflows.nodes import compiled_in
 from luthier.workflows.record import keep_labelled, read_labelled
 from luthier.workflows.retries import Outcome
 
@@ -114,10 +114,7 @@ async def remembered(attempt: Attempt, perform: Callable[[Attempt], Awaitable[Ou
 
 def _given(attempt: Attempt) -> list[Any]:
     """All that a step works with: its inputs, and what the expressions of its config come to."""
-    config = attempt.step.config
-    fields = (getattr(config, name) for name in config.__struct_fields__)
-    asked = [attempt.evaluate(one).value for one in fields if isinstance(one, Compiled)]
-    return [attempt.given().value, *asked]
+    return [attempt.given().value, *(attempt.evaluate(one).value for one in compiled_in(attempt.step.config))]
 
 
 def _spelled(value: Any) -> Any:

@@ -444,4 +444,5 @@ def settle(state: State, step: str, outcome: Outcome) -> AttemptFailed | StepEnd
     again = retry is not None and progress.attempt < retry.max_attempts and repeats(retry, outcome)
     if retry is None or not again or state.halted(progress) is not None or not progress.attempt:
         return StepEnded(end="failed", error=outcome.error, **nothing(label))
-    return AttemptFailed(error=outcome.error, retry_in=delay(retry, progress.attempt), label=label)
+    wait = delay(retry, progress.attempt, outcome.retry_after)
+    return AttemptFailed(error=outcome.error, retry_in=wait, label=label)

@@ -29,7 +29,7 @@ from luthier.spec import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from luthier.spec import ControlFlow, Ensemble, FlowItem
+    from luthier.spec import Config, ControlFlow, Ensemble, FlowItem
 
 Kind = Literal["step", "sequence", "parallel", "branch", "switch", "try", "foreach", "while", "map-reduce"]
 LOOPS: frozenset[Kind] = frozenset({"foreach", "while", "map-reduce"})
@@ -87,15 +87,20 @@ def nodes_of(ensemble: Ensemble) -> list[Node]:
 
 def expressions(step: Step) -> Iterator[Compiled]:
     """Every parsed expression of a step; those of its config stand in fields of their own."""
-    config = step.config
-    found = [step.inputs, step.condition, *(getattr(config, name) for name in config.__struct_fields__)]
+    found = [step.inputs, step.condition, *compiled_in(step.config)]
     if step.on_timeout is not None:
         found.append(step.on_timeout.fallback)
     if step.state is not None:
         found.append(step.state.values)
     if step.cache is not None:
         found.append(step.cache.key)
-    return (one for one in found if isinstance(one, Compiled))
+    return (one for one in found if one is not None)
+
+
+def compiled_in(config: Config) -> list[Compiled]:
+    """The expressions in the config of a step."""
+    fields = (getattr(config, name) for name in config.__struct_fields__)
+    return [field for field in fields if isinstance(field, Compiled)]
 
 
 def _named(found: Iterable[Compiled | None]) -> tuple[dict[str, None], set[str]]:

@@ -25,7 +25,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     `harmless`: a repetition cannot do twice what was done, because nothing was sent or the tool says so.
     `hopeless`: no repetition can help. `status`: of the answer, where the other side speaks in HTTP's
-    numbers. `cancelled`: called off.
+    numbers, and `retry_after` the seconds that it asks us to wait. `cancelled`: called off.
     """
 
     output: Labelled[Any] = NULL
@@ -34,6 +34,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     harmless: bool = False
     hopeless: bool = False
     status: int | None = None
+    retry_after: float | None = None
     cancelled: bool = False
     cached: bool = False
     state: Labelled[Any] = NULL
@@ -44,6 +45,8 @@ def repeats(retry: Retry, outcome: Outcome) -> bool:
     error = outcome.error
     if error is None or error.kind in DECIDED or outcome.hopeless:
         return False
+    if outcome.retry_after is not None and outcome.retry_after > retry.max_delay:
+        return False  # it would be asked too early
     if error.kind in ("timeout", "unknown"):
         return outcome.harmless
     if error.kind == "connect":
@@ -51,8 +54,8 @@ def repeats(retry: Retry, outcome: Outcome) -> bool:
     return error.kind in retry.retry_on or (outcome.status is not None and outcome.status in retry.retry_on)
 
 
-def delay(retry: Retry, attempt: int) -> float:
-    """Seconds between the end of an attempt (counted from 1) and the next."""
+def delay(retry: Retry, attempt: int, retry_after: float | None = None) -> float:
+    """Seconds between the end of an attempt (counted from 1) and the next, never less than was asked for."""
     match retry.backoff:
         case "fixed":
             seconds = retry.initial_delay
@@ -60,4 +63,4 @@ def delay(retry: Retry, attempt: int) -> float:
             seconds = retry.initial_delay * attempt
         case _:
             seconds = retry.initial_delay * 2.0 ** min(attempt - 1, 64)
-    return min(seconds, retry.max_delay)
+    return max(min(seconds, retry.max_delay), retry_after or 0.0)

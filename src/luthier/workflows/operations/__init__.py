@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.spec import CodeConfig, EndorseConfig, EnsembleConfig, ThinkConfig, ToolsConfig
-from luthier.workflows.operations import code, endorse, ensemble, think, tools, transform
+from luthier.spec import (
+    ApiConfig,
+    CodeConfig,
+    EndorseConfig,
+    EnsembleConfig,
+    StorageConfig,
+    ThinkConfig,
+    ToolsConfig,
+)
+from luthier.workflows.operations import api, code, endorse, ensemble, storage, think, tools, transform
 from luthier.workflows.operations.attempt import Attempt, failure_of
 
 if TYPE_CHECKING:
@@ -30,5 +38,9 @@ async def perform(attempt: Attempt) -> Outcome:
             return endorse.perform(attempt, config)
         case ThinkConfig() as config:
             return await think.perform(attempt, config)
+        case ApiConfig() as config:
+            return await api.perform(attempt, config)
+        case StorageConfig() as config:
+            return await storage.perform(attempt, config)
         case config:
             return transform.perform(attempt, config)

@@ -12,6 +12,7 @@ import msgspec
 
 from luthier.errors import (
     ConnectError,
+    HttpError,
     LuthierError,
     NotFoundError,
     StepError,
@@ -102,6 +103,7 @@ def _fault(attempt: Attempt, error: WireError, label: Label) -> Outcome:
         harmless=attempt.harmless or not error.sent or error.phase != "call",
         hopeless=isinstance(error, ConnectError) and not error.retryable,
         status=status_of(error),
+        retry_after=error.retry_after if isinstance(error, HttpError) else None,
     )
     if failed.error is not None and failed.error.kind == "unknown" and error.phase != "call":
         # What was lost is a question about the tools; the call itself was never made.
