@@ -38,7 +38,8 @@ def test_every_dependency_has_a_room_and_every_room_declares_its_dependencies(ar
     parties = [party for room in read_rooms(architecture).values() for party in room.parties]
     names = {name.partition(".")[0] for name in declared}
     assert names <= {party.name for party in parties} | FREE
-    assert names >= {party.name for party in parties if not party.lazy} | FREE
+    hosts = {"pytest"}  # it loads its plugin, so it is there
+    assert names >= ({party.name for party in parties if not party.lazy} | FREE) - hosts
 
 
 # The checker itself, on small made-up trees

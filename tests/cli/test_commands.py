@@ -35,7 +35,7 @@ def test_init_writes_a_project_whose_test_passes(project: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert "1 passed" in done.stdout
+    assert "2 passed" in done.stdout
 
 
 def test_init_leaves_files_that_exist_alone(cli: Cli, project: Path) -> None:

@@ -13,7 +13,6 @@ from luthier.testing import (
     Delay,
     Drop,
     FakeClock,
-    Mocks,
     Sequence,
     TestConductor,
     assert_called,
@@ -279,7 +278,7 @@ async def test_nothing_starts_for_a_faulty_ensemble_or_one_that_is_not_there(tmp
 
 
 def test_play_is_for_tests_that_are_no_coroutines(tmp_path: Path) -> None:
-    conductor = TestConductor(write(tmp_path), mocks=Mocks({"github:*": PULL}))
+    conductor = TestConductor(write(tmp_path), mocks={"tools": {"github:*": PULL}})
     result = conductor.play("github-pr-analyzer", pull_number=5)
     assert result.output == {"pr_data": PULL}
     assert result.calls[0].arguments["pull_number"] == 5

@@ -37,6 +37,10 @@ class ScriptedModel:
             raise answer
         return answer if isinstance(answer, Answer) else _answer(answer, turn)
 
+    def then(self, *answers: Any) -> None:
+        """Add answers to the list."""
+        self._answers.extend(answers)
+
     async def close(self) -> None:
         """Nothing to let go of."""
         self.closed = True

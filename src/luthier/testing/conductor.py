@@ -109,14 +109,15 @@ class TestConductor:
         self,
         source: Source = None,
         *,
-        mocks: Mocks | None = None,
+        mocks: Mocks | Mapping[str, Any] | None = None,
         models: Any = None,
         strict: bool = False,
         **parts: Any,
     ) -> None:
         self.project = project_of(source, root=None)
-        self.models = scripted(models, self.project)
-        self.mocks = mocks or Mocks()
+        given = {} if mocks is None or isinstance(mocks, Mocks) else mocks
+        self.models = scripted(given.get("ai") if models is None else models, self.project)
+        self.mocks = mocks if isinstance(mocks, Mocks) else read_mocks(given)
         self.strict = strict
         self.calls: list[Call] = []
         self.events: list[Event] = []
@@ -144,9 +145,7 @@ class TestConductor:
         `parts` are those of Runtime: clock, ensembles, tools, policies, approve.
         """
         environ = {} if env is None else {"environ": env}
-        given = mocks or {}
-        tools, models = read_mocks(given), given.get("ai")
-        return cls(project_path, mocks=tools, models=models, strict=strict, **environ, **parts)
+        return cls(project_path, mocks=mocks, strict=strict, **environ, **parts)
 
     async def execute_ensemble(
         self, ensemble: EnsembleSource, inputs: Mapping[str, Any] | None = None, /, **more: Any
