@@ -204,3 +204,30 @@ def test_an_entry_of_a_store_that_cannot_be_used_is_broken(tmp_path: Path) -> No
     told = found("servers", made)
     assert statuses(told) == {"odd": "broken"}
     assert "it is odd" in told["odd"].said
+
+
+def offering(root: Path, trigger: str) -> None:
+    (root / "ensembles").mkdir()
+    steps = "agents: [{name: a, operation: transform, config: {value: 1}}]\n"
+    (root / "ensembles" / "e.yaml").write_text(f"trigger: {trigger}\n{steps}")
+    (root / "ensembles" / "bad.yaml").write_text("a: 1\n")
+
+
+def test_where_nothing_is_offered_nothing_listens(tmp_path: Path) -> None:
+    assert statuses(found("listeners", project(tmp_path))) == {"serve": "off"}
+
+
+def test_what_is_offered_to_nobody_is_a_warning(tmp_path: Path) -> None:
+    offering(tmp_path, "{type: mcp}")
+    told = found("listeners", project(tmp_path))
+    assert statuses(told) == {"serve": "ok", "tokens": "warning"}
+    assert "--new-token" in told["tokens"].fix
+
+
+def test_every_token_must_have_a_value(tmp_path: Path) -> None:
+    offering(tmp_path, "{type: mcp, auth: {token: '${env.OWN}'}}")
+    served = project(tmp_path, serve={"clients": {"ci": ["${env.CI}", "sha256:" + "0" * 64], "idle": []}})
+    told = found("listeners", served, CI="x")
+    assert (told["tokens"].status, told["tokens"].said) == ("broken", "not set: OWN")
+    told = found("listeners", served, CI="x", OWN="y")
+    assert (told["tokens"].status, told["tokens"].said) == ("ok", "3, of 2 clients")

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from luthier.cli import agents, approvals, audit, call, check, doctor, init, run, secrets, servers, tools
+from luthier.cli import (
+    agents,
+    approvals,
+    audit,
+    call,
+    check,
+    doctor,
+    init,
+    run,
+    secrets,
+    serve,
+    servers,
+    tools,
+)
 from luthier.cli.options import Settings
 
 app = typer.Typer(
@@ -49,6 +62,7 @@ app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("run")(run.run)
 app.command("call")(call.call)
+app.command("serve")(serve.serve)
 app.add_typer(servers.app, name="servers")
 app.add_typer(tools.app, name="tools")
 app.add_typer(agents.app, name="agents")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from luthier.doctor.audit import audit
 from luthier.doctor.finding import Case, Finding
 from luthier.doctor.interpreters import interpreters
+from luthier.doctor.listeners import listeners
 from luthier.doctor.profiles import profiles
 from luthier.doctor.sandbox import sandbox
 from luthier.doctor.secrets import secrets
@@ -27,6 +28,7 @@ CHECKS: dict[str, Check] = {
     "audit": audit,
     "secrets": secrets,
     "servers": servers,
+    "listeners": listeners,
 }
 
 

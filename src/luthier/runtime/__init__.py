@@ -1,5 +1,6 @@
 """Where the parts are joined, and the faces that Python users hold."""
 
+from luthier.runtime.client import Client
 from luthier.runtime.library import Library
 from luthier.runtime.registries import (
     InMemoryMCPServerRegistry,
@@ -12,6 +13,7 @@ from luthier.runtime.toolset import BoundTool, Dropped, Listing, ToolSet
 
 __all__ = [
     "BoundTool",
+    "Client",
     "Dropped",
     "InMemoryMCPServerRegistry",
     "Library",

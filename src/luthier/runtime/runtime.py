@@ -41,6 +41,7 @@ from luthier.memory import Memory, save_to_memory_tool
 from luthier.outside import FilesTool, HttpTool, KvTool
 from luthier.outside.keeping import namespace_of
 from luthier.runtime.auditing import audit_log
+from luthier.runtime.client import Client
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.models import Models, with_models
 from luthier.runtime.parts import custom_tool, labelled, project_of, with_servers
@@ -279,6 +280,11 @@ class Runtime:
                 self._database.close()
 
     @property
+    def environ(self) -> Mapping[str, str]:
+        """What the references of this project are looked up in."""
+        return self._environ
+
+    @property
     def ensembles(self) -> tuple[str, ...]:
         """The names of the project's ensembles, in order."""
         return self._ensembles.names
@@ -297,35 +303,48 @@ class Runtime:
         Labelled inputs keep their labels. A run that fails is a Run with `success` False. Raises SpecError,
         InputError or NotFoundError before anything starts. `run_timeout` is seconds for the whole run.
         """
-        found = self._ensembles.get(ensemble)
+        found = self.ensemble(ensemble)
+        deadline = None if run_timeout is None else self._clock.monotonic() + run_timeout
+        context = CallContext(principals=(OPERATOR,), root=next(self._ids), deadline=deadline)
+        return await self._run(found, labelled({**(inputs or {}), **more}), context)
+
+    def ensemble(self, source: EnsembleSource) -> Ensemble:
+        """An ensemble as it would run here. Raises SpecError with every fault, and NotFoundError."""
+        found = self._ensembles.get(source)
         faults = [
             fault for fault in check_ensemble(found, self.project, self._ensembles.names) if not fault.warning
         ]
         if faults:
             raise SpecError(faults)
-        deadline = None if run_timeout is None else self._clock.monotonic() + run_timeout
-        root = next(self._ids)
-        try:
-            return await self._run(found, labelled({**(inputs or {}), **more}), root, deadline)
-        finally:
-            self._budgets.forget(root)
+        return found
 
-    async def _run(self, ensemble: Ensemble, inputs: Labelled[Any], root: str, deadline: float | None) -> Run:
-        return await run_ensemble(
-            ensemble,
-            inputs,
-            services=Services(
-                gateway=self._gateway,
-                clock=self._clock,
-                observers=self._observers,
-                ensembles=self._ensembles.get,
-                project=self.project,
-                environ=self._environ,
-                records=FileRecords(self._state / "runs"),
-                state=self.state,
-            ),
-            context=CallContext(principals=(OPERATOR,), root=root, deadline=deadline),
+    def client(self, id: str) -> Client:
+        """The project in the hands of a client that calls from outside."""
+        return Client(
+            id,
+            gateway=self._gateway,
+            play=self._run,
+            ids=partial(next, self._ids),
+            forget=self._budgets.forget,
         )
+
+    async def _run(
+        self, ensemble: Ensemble, inputs: Labelled[Any], context: CallContext, *observers: Observer
+    ) -> Run:
+        services = Services(
+            gateway=self._gateway,
+            clock=self._clock,
+            observers=Observers((self._observers, *observers)),
+            ensembles=self._ensembles.get,
+            project=self.project,
+            environ=self._environ,
+            records=FileRecords(self._state / "runs"),
+            state=self.state,
+        )
+        try:
+            return await run_ensemble(ensemble, inputs, services=services, context=context)
+        finally:
+            self._budgets.forget(context.root)
 
     async def call(
         self,

@@ -45,6 +45,8 @@ from luthier.spec.provider import Provider
 from luthier.spec.read import load_ensemble, read_ensemble
 from luthier.spec.read_project import find_project, load_project, read_project
 from luthier.spec.scripts import entry_names, entry_point, find_script
+from luthier.spec.serve import Serve
+from luthier.spec.trigger import McpTrigger
 from luthier.spec.write_servers import read_entry, server_mapping, written
 
 __all__ = [
@@ -71,6 +73,7 @@ __all__ = [
     "Launch",
     "LaunchProfile",
     "MapReduceFlow",
+    "McpTrigger",
     "Origin",
     "OutputBlock",
     "ParallelFlow",
@@ -80,6 +83,7 @@ __all__ = [
     "Provider",
     "Retry",
     "Sandbox",
+    "Serve",
     "ServerEntry",
     "Sort",
     "Step",

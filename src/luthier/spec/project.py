@@ -16,6 +16,7 @@ from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.policy import Policies
 from luthier.spec.profile import LaunchProfile, Sandbox, SandboxMode
 from luthier.spec.provider import Provider
+from luthier.spec.serve import Serve
 from luthier.taint import UNTRUSTED, Integrity, Label
 
 if TYPE_CHECKING:
@@ -202,11 +203,12 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     policies: Policies = Policies()
     budgets: tuple[Budget, ...] = ()
     providers: dict[str, Provider] = {}
+    serve: Serve = Serve()
     approval_timeout: float | None = None  # seconds that a call waits for an approval
     store: str = ""  # the URL of a database, references unexpanded; "": in memory
     files: str = ""  # the folder of `storage` files, relative to the project; "": .luthier/files
     broken: dict[str, SpecError] = {}  # servers of a registry in a database that cannot be used, and why
-    unused: dict[str, Any] = {}  # agents, serve, …: plain data
+    unused: dict[str, Any] = {}  # agents, providers, …: plain data
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE
 

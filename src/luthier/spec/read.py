@@ -17,6 +17,7 @@ from luthier.spec.python import document_of
 from luthier.spec.reader import Reader, Sink
 from luthier.spec.state import check_fields, read_run_state
 from luthier.spec.steps import read_cache, read_steps
+from luthier.spec.trigger import read_triggers
 from luthier.spec.unreachable import warn_of_flow, warn_of_steps
 from luthier.spec.words import quoted
 from luthier.spec.written import check_written
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 UNSUPPORTED = ("scoring", "memory")
 UNUSED = (
     "api_executable",
-    "trigger",
     "notifications",
     "logging",
     "metrics",
@@ -95,6 +95,7 @@ def _read(reader: Reader) -> dict[str, Any]:
     check_fields(sink, state, fields + (flow.fields if flow else []))
     reads_env = _check_names(sink, drafts, flow, declared, outputs, kept)
     description = reader.text("description") or ""
+    triggers = read_triggers(reader, name or "")
     reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of ensembles")
     reader.refuse(
         UNUSED, lambda key: f"this version does not use {quoted(key)} of ensembles yet", warning=True
@@ -112,6 +113,7 @@ def _read(reader: Reader) -> dict[str, Any]:
         "blocks": tuple(outputs.blocks),
         "cache": cache,
         "state": state,
+        "triggers": triggers,
         "reads_env": reads_env,
         "origin": Origin(document, (), reader.places),
     }

@@ -20,6 +20,7 @@ from luthier.spec.read import in_order
 from luthier.spec.read_profiles import read_profiles
 from luthier.spec.read_providers import read_providers
 from luthier.spec.reader import Reader, Sink
+from luthier.spec.serve import read_serve
 from luthier.spec.servers import read_servers
 from luthier.spec.words import quoted
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 FILES = ("luthier.yaml", "luthier.yml")
 UNUSED = (
     "agents",
-    "serve",
     "name",
     "version",
     "description",
@@ -113,6 +113,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "policies": read_policies(reader),
         "budgets": read_budgets(reader),
         "providers": read_providers(reader, environment),
+        "serve": read_serve(reader),
         "approval_timeout": reader.seconds("approval_timeout", zero=True),
         "store": _read_store(reader, production=environment == "production"),
         "files": _read_files(reader, root),

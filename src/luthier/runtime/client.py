@@ -1,0 +1,87 @@
+"""A project in the hands of one client that calls from outside: what it sends is not trusted, nor public."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from luthier.context import CallContext
+from luthier.errors import NotFoundError, Refused, WireError
+from luthier.taint import UNTRUSTED, Labelled
+from luthier.tools import Refusal, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from typing import Protocol
+
+    from luthier.events import Observer
+    from luthier.govern import Gateway
+    from luthier.spec import Ensemble
+    from luthier.tools import Tool, ToolResult
+    from luthier.uri import ToolUri
+    from luthier.workflows import Run
+
+    class Play(Protocol):
+        """How a runtime runs an ensemble on somebody's behalf."""
+
+        def __call__(
+            self, ensemble: Ensemble, inputs: Labelled[Any], context: CallContext, observer: Observer, /
+        ) -> Awaitable[Run]: ...
+
+
+class Client:
+    """One client, by its id. Every call of it is made as `client:ID`, and so is what its runs call."""
+
+    def __init__(
+        self, id: str, *, gateway: Gateway, play: Play, ids: Callable[[], str], forget: Callable[[str], None]
+    ) -> None:
+        self.id = id
+        self._gateway = gateway
+        self._play = play
+        self._ids = ids
+        self._forget = forget
+
+    @property
+    def principal(self) -> str:
+        return f"client:{self.id}"
+
+    async def run(self, ensemble: Ensemble, inputs: Mapping[str, Any], observer: Observer) -> Run:
+        """Run an ensemble; `observer` hears of this run alone. Raises InputError before anything starts."""
+        return await self._play(ensemble, Labelled(dict(inputs), UNTRUSTED), self._context(), observer)
+
+    async def call(self, uri: ToolUri, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call one tool. Raises Refused, and NotFoundError also for a tool that the client may not use."""
+        context = self._context()
+        labelled = Labelled(dict(arguments), UNTRUSTED)
+        try:
+            outcome = await self._gateway.call(
+                ToolCall(id=self._ids(), uri=uri, arguments=labelled, context=context)
+            )
+        finally:
+            self._forget(context.root)
+        if isinstance(outcome, Refusal):
+            raise Refused(
+                outcome.kind, outcome.reason, rule=outcome.rule, place=outcome.place, hint=outcome.hint
+            )
+        return outcome
+
+    async def tools(self, address: ToolUri) -> tuple[Tool, ...]:
+        """The tools of an address, or of a pattern of addresses of one server, that the client may use.
+
+        A server that is not there, or out of reach, has none.
+        """
+        return tuple(tool for tool in await self._listed(address) if _fits(tool, address))
+
+    async def _listed(self, address: ToolUri) -> tuple[Tool, ...]:
+        if address.scheme != "mcp":
+            return self._gateway.local_tools()
+        try:
+            return (await self._gateway.manifest(address.server, self._context())).tools
+        except (NotFoundError, WireError):
+            return ()
+
+    def _context(self) -> CallContext:
+        return CallContext(principals=(self.principal,), root=self._ids())
+
+
+def _fits(tool: Tool, address: ToolUri) -> bool:
+    return tool.uri == address or tool.uri.matches(str(address))

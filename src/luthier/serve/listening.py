@@ -1,0 +1,118 @@
+"""Serving over HTTP: a socket that is bound before anybody is told of it, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from luthier.errors import Fault, LuthierError, SpecError
+from luthier.serve.callers import Callers
+from luthier.serve.door import Door, own_hosts
+from luthier.serve.protocol import protocol_server
+from luthier.serve.rest import rest_routes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from luthier.serve.service import Service
+    from luthier.spec import Project
+
+GRACE = 2
+"""Seconds that open streams have to end, once all calls have."""
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """`HOST:PORT` taken apart; an IPv6 address in brackets. Raises LuthierError."""
+    host, colon, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if not colon or not bare or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004  (the last port)
+        raise _fault(f"{text!r} is no address to listen on", "write HOST:PORT, as 127.0.0.1:8080")
+    if bare == "localhost":
+        return "127.0.0.1", int(port)
+    try:
+        ipaddress.ip_address(bare)
+    except ValueError:
+        hint = "write an address of this machine, as 127.0.0.1:8080; names that callers use are `serve.hosts`"
+        raise _fault(f"{bare!r} is no IP address", hint) from None
+    return bare, int(port)
+
+
+def _fault(message: str, suggestion: str) -> SpecError:
+    return SpecError([Fault(message, suggestion=suggestion)])
+
+
+class Listening:
+    """A service that listens on one address. Made, it is bound; `serve` answers until it is cancelled."""
+
+    def __init__(self, service: Service, callers: Callers, project: Project, bound: socket.socket) -> None:
+        self._service = service
+        self._bound = bound
+        host, port = bound.getsockname()[:2]
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        app = _app(service, project)
+        self._app = Door(app, callers, project.serve, own_hosts(host, port))
+
+    @classmethod
+    def on(cls, address: str, service: Service, project: Project, environ: Mapping[str, str]) -> Self:
+        """Bind the address. Raises SpecError where nobody has a token, LuthierError where it is taken."""
+        callers = Callers.of(project, service.offers.values(), environ)
+        if not callers:
+            hint = "write `serve: {clients: {NAME: [TOKEN]}}`; `luthier serve --new-token` makes a token"
+            raise _fault("Nobody has a token, so nobody could call", hint)
+        host, port = address_of(address)
+        if project.environment != "production" and not ipaddress.ip_address(host).is_loopback:
+            message = f"{host} can be reached from other machines, and this is a development project"
+            raise _fault(message, "listen on 127.0.0.1, or write `environment: production`")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            return cls(service, callers, project, socket.create_server((host, port), family=family))
+        except OSError as error:
+            raise LuthierError(f"{address} cannot be listened on: {error.strerror}.") from error
+
+    async def serve(self) -> None:
+        """Answer until cancelled; then no call is taken, those at work are called off, and streams end."""
+        import uvicorn
+
+        class Server(uvicorn.Server):
+            """Signals are for whoever runs the loop."""
+
+            @contextmanager
+            def capture_signals(self) -> Iterator[None]:
+                yield
+
+        config = uvicorn.Config(
+            self._app,
+            http="h11",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+        server = Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[self._bound]))
+        try:
+            await asyncio.shield(serving)
+        finally:
+            server.should_exit = True
+            await self._service.close()
+            await serving
+
+
+def _app(service: Service, project: Project) -> Any:
+    from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+
+    server = protocol_server(service, lambda request: request.user.display_name)
+    limit = project.serve.max_body_bytes
+    app = server.streamable_http_app(
+        streamable_http_path="/mcp",
+        max_request_body_size=limit,
+        # The door has looked at Host and Origin, for every path and not only for this one.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        custom_starlette_routes=rest_routes(service),
+    )
+    return RequestBodyLimitMiddleware(app, limit)

@@ -1,0 +1,97 @@
+"""Serving over the pipes of this process: stdin and stdout are the wire, and nothing else gets at them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+
+from luthier.serve.offers import STDIO
+from luthier.serve.protocol import protocol_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from luthier.serve.service import Service
+
+
+@contextmanager
+def claimed_pipes() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """The wire, moved out of the way of whoever reads stdin or prints; put back at the end."""
+    reading, writing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        os.dup2(nothing, 0)
+        os.dup2(2, 1)
+        # Not closed: a thread may still be reading when all else has ended.
+        yield os.fdopen(reading, "rb", closefd=False), os.fdopen(writing, "wb", closefd=False)
+    finally:
+        os.dup2(reading, 0)
+        os.dup2(writing, 1)
+        os.close(nothing)
+
+
+async def serve_pipes(service: Service, reading: BinaryIO, writing: BinaryIO) -> None:
+    """Serve whoever started this process, until it closes its end."""
+    from mcp.server.stdio import stdio_server
+
+    server = protocol_server(service, lambda _: STDIO)
+    lines, out = cast("Any", _Lines(reading)), cast("Any", _Out(writing))
+    try:
+        async with stdio_server(lines, out) as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+    finally:
+        await service.close()
+
+
+class _Lines:
+    """The lines of a stream, read by a thread that nobody has to wait for: a read cannot be called off."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._loop = asyncio.get_running_loop()
+        self._read: asyncio.Queue[str | None] = asyncio.Queue()
+        threading.Thread(target=self._pump, name="luthier-stdin", daemon=True).start()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        line = await self._read.get()
+        if line is None:
+            raise StopAsyncIteration
+        return line
+
+    def _pump(self) -> None:
+        for line in self._stream:
+            self._put(line.decode("utf-8", "replace"))
+        self._put(None)
+
+    def _put(self, line: str | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._read.put_nowait, line)
+        except RuntimeError:  # the loop has ended while a line was on its way
+            return
+
+
+class _Out:
+    """Writes a message at a time; what nobody reads any more is dropped, the end of stdin ends the rest."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    async def write(self, text: str) -> int:
+        return await asyncio.to_thread(self._written, text)
+
+    async def flush(self) -> None:
+        """Each message is flushed as it is written."""
+
+    def _written(self, text: str) -> int:
+        try:
+            written: Any = self._stream.write(text.encode("utf-8", "replace"))
+            self._stream.flush()
+        except BrokenPipeError:
+            return 0
+        return int(written)

@@ -1,0 +1,87 @@
+"""The service as a server of the protocol, by the official SDK, which speaks every revision of it."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier._version import __version__
+from luthier.errors import LuthierError, NotFoundError
+from luthier.redaction import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server import Server, ServerRequestContext
+    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
+
+    from luthier.serve.answer import Answer
+    from luthier.serve.service import Service
+    from luthier.serve.steps import Told
+
+    Context = ServerRequestContext[Any, Any]
+
+_log = logger("luthier.serve")
+
+
+def need_sdk(finder: Callable[[str], object] = find_spec) -> None:
+    """Raises LuthierError where the official SDK is not installed."""
+    if finder("mcp") is None:
+        raise LuthierError("The package mcp is not installed.", hint="Run: pip install 'luthier[serve]'")
+
+
+def protocol_server(service: Service, client_of: Callable[[Any], str]) -> Server[Any]:
+    """A server of the SDK; `client_of` tells by the request of a transport who calls."""
+    from mcp.server import Server
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import INVALID_PARAMS, ListToolsResult
+
+    async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:  # noqa: ARG001
+        listed = await service.tools(client_of(context.request))
+        return ListToolsResult(tools=[tool for one in listed if (tool := _tool(one)) is not None])
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        told: asyncio.Queue[Told | None] = asyncio.Queue()
+        client = client_of(context.request)
+        try:
+            task = await service.begin(client, params.name, params.arguments or {}, told.put_nowait)
+        except NotFoundError:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}") from None
+        task.add_done_callback(lambda _: told.put_nowait(None))
+        try:
+            while (step := await told.get()) is not None:
+                await context.session.report_progress(step.done, step.total, step.message)
+            return _result(await task)
+        finally:
+            task.cancel()  # once, where whoever asked went away; it winds down by itself
+
+    return Server("luthier", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _tool(definition: dict[str, Any]) -> Tool | None:
+    """A definition as the SDK knows it; one that it cannot take does not take the list with it."""
+    from mcp_types import Tool
+    from pydantic import ValidationError
+
+    try:
+        return Tool.model_validate(definition)
+    except ValidationError as error:
+        _log.warning("tool %s is not listed: %s", definition["name"], error)
+        return None
+
+
+def _result(answer: Answer) -> CallToolResult:
+    from mcp_types import CallToolResult
+    from pydantic import ValidationError
+
+    found = {"content": answer.blocks, "isError": answer.is_error, "_meta": answer.meta}
+    if answer.structured is not msgspec.UNSET:
+        found["structuredContent"] = answer.structured
+    try:
+        return CallToolResult.model_validate(found)
+    except ValidationError:  # blocks of a kind that the protocol does not know
+        text = msgspec.json.encode(answer.blocks).decode()
+        return CallToolResult.model_validate({**found, "content": [{"type": "text", "text": text}]})

@@ -1,0 +1,64 @@
+"""The REST dialect: `GET /mcp/tools` lists what a client may call, `POST /mcp/tools/{name}` calls it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from luthier.serve.answer import Answer
+    from luthier.serve.service import Service
+
+
+class Asked(msgspec.Struct):
+    """The body of a call; other members are passed over."""
+
+    arguments: dict[str, Any] = {}
+
+
+def rest_routes(service: Service) -> list[Route]:
+    """Both routes, for an application whose requests have a user."""
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    async def listed(request: Request) -> Response:
+        return JSONResponse({"tools": await service.tools(request.user.display_name)})
+
+    async def called(request: Request) -> Response:
+        try:
+            asked = msgspec.json.decode(await request.body() or b"{}", type=Asked)
+        except (msgspec.DecodeError, RecursionError) as error:
+            return JSONResponse({"error": "Invalid body", "message": str(error)}, status_code=400)
+        name = request.path_params["name"]
+        try:
+            task = await service.begin(request.user.display_name, name, asked.arguments, _unheard)
+        except NotFoundError:
+            return JSONResponse({"error": "Ensemble not found", "ensemble": name}, status_code=404)
+        try:
+            answer = await task
+            return JSONResponse(_body(answer), status_code=400 if answer.rejected else 200)
+        finally:
+            task.cancel()
+
+    return [
+        Route("/mcp/tools", listed, methods=["GET"]),
+        Route("/mcp/tools/{name}", called, methods=["POST"]),
+    ]
+
+
+def _unheard(_: object) -> None:
+    """A reply in one piece tells of no steps."""
+
+
+def _body(answer: Answer) -> dict[str, Any]:
+    body: dict[str, Any] = {"content": answer.blocks, "isError": answer.is_error, "_meta": answer.meta}
+    if answer.structured is not msgspec.UNSET:
+        body["structuredContent"] = answer.structured
+    return body

@@ -1,0 +1,148 @@
+"""What clients may list and call of a project, whatever surface they come by."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from luthier.errors import LuthierError, NotFoundError, SpecError
+from luthier.redaction import logger
+from luthier.serve.answer import Answer, of_error, of_result, of_run
+from luthier.serve.offers import OWN, input_schema, offers_of
+from luthier.serve.steps import Steps
+from luthier.spec.serve import is_pattern
+from luthier.tools.naming import model_name
+from luthier.uri import ToolUri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
+
+    from luthier.runtime import Runtime
+    from luthier.serve.offers import Offer
+    from luthier.serve.steps import Told
+    from luthier.spec import Ensemble
+    from luthier.tools import Tool
+
+_log = logger("luthier.serve")
+
+
+class Service:
+    """The offers of one runtime, and the calls of them that are being made.
+
+    `broken` are ensembles with faults: each costs itself only. Raises SpecError where two tools are offered
+    under one name.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.broken: dict[str, SpecError] = {}
+        self.offers: dict[str, Offer] = {offer.name: offer for offer in offers_of(self._ensembles())}
+        self._chosen = {name: ToolUri.parse(address) for name, address in runtime.project.serve.tools.items()}
+        self._calls: set[asyncio.Task[Answer]] = set()
+
+    def _ensembles(self) -> Iterator[Ensemble]:
+        for name in self._runtime.ensembles:
+            try:
+                yield self._runtime.ensemble(name)
+            except SpecError as error:
+                self.broken[name] = error
+
+    async def tools(self, client: str) -> list[dict[str, Any]]:
+        """The definitions that the client may see, in the order of their names."""
+        listed = {name: _definition(offer) for name, offer in self.offers.items() if offer.is_for(client)}
+        for name, (tool, _) in (await self._chosen_tools(client)).items():
+            listed.setdefault(name, _described(name, tool))
+        return [listed[name] for name in sorted(listed)]
+
+    async def begin(
+        self, client: str, name: str, arguments: Mapping[str, Any], tell: Callable[[Told], None]
+    ) -> asyncio.Task[Answer]:
+        """Start a call; `tell` hears of each step that has ended. Raises NotFoundError for no such tool.
+
+        Whoever waits for the task may go away: cancelled once, it winds down by itself.
+        """
+        offer = self.offers.get(name)
+        if offer is not None and offer.is_for(client):
+            return self._start(self._run(offer, client, arguments, Steps(tell)))
+        chosen = (await self._chosen_tools(client)).get(name) if offer is None else None
+        if chosen is None:
+            raise NotFoundError("tool", name)
+        return self._start(self._call(chosen[1], client, arguments))
+
+    async def close(self) -> None:
+        """Call off all that is being done, and wait until it has let go."""
+        for task in self._calls:
+            task.cancel()
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Wait until no call is at work."""
+        await asyncio.gather(*self._calls, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
+        task = asyncio.create_task(work)
+        self._calls.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Answer]) -> None:
+        self._calls.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen here also where nobody waits any more
+
+    async def _run(self, offer: Offer, client: str, arguments: Mapping[str, Any], steps: Steps) -> Answer:
+        try:
+            run = await self._runtime.client(client).run(offer.ensemble, arguments, steps)
+            if not run.success:
+                _log.warning("run %s of client %s failed: %s", run.id, client, run.error)
+            return of_run(run, offer.trigger)
+        except (LuthierError, RecursionError) as error:
+            return _told(error, client, offer.name)
+
+    async def _call(self, uri: ToolUri, client: str, arguments: Mapping[str, Any]) -> Answer:
+        try:
+            return of_result(await self._runtime.client(client).call(uri, arguments))
+        except (LuthierError, RecursionError) as error:
+            return _told(error, client, str(uri))
+
+    async def _chosen_tools(self, client: str) -> dict[str, tuple[Tool, ToolUri]]:
+        """The tools that are offered as they are, by the names that they are offered under."""
+        if client.startswith(OWN):
+            return {}  # such a token opens its own ensemble
+        caller = self._runtime.client(client)
+        addresses = set(self._chosen.values())
+        listed = dict(zip(addresses, await asyncio.gather(*map(caller.tools, addresses)), strict=True))
+        found: dict[str, tuple[Tool, ToolUri]] = {}
+        for name, address in self._chosen.items():
+            own = is_pattern(address.name) or name == str(address)
+            for tool in listed[address]:
+                found.setdefault(model_name(tool.uri) if own else name, (tool, tool.uri))
+        return found
+
+
+def _told(error: LuthierError | RecursionError, client: str, what: str) -> Answer:
+    _log.warning("a call of %s by client %s failed: %s", what, client, error)
+    return of_error(error)
+
+
+def _definition(offer: Offer) -> dict[str, Any]:
+    found = {
+        "name": offer.name,
+        "description": offer.description,
+        "inputSchema": input_schema(offer.ensemble),
+    }
+    schema = offer.trigger.output_schema
+    return found if schema is None else {**found, "outputSchema": schema}
+
+
+def _described(name: str, tool: Tool) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+    }
+    if tool.title:
+        found["title"] = tool.title
+    if tool.annotations:
+        found["annotations"] = tool.annotations
+    return found if tool.output_schema is None else {**found, "outputSchema": tool.output_schema}

@@ -1,0 +1,44 @@
+"""Progress of one run as its client hears of it: each step that has ended, counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from luthier.events import RunBegan, StepDone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from luthier.events import Event
+
+
+class Told(msgspec.Struct, frozen=True):
+    """So many steps have ended, of so many where that is known, and what the last one came to."""
+
+    done: int
+    total: int | None
+    message: str
+
+
+class Steps:
+    """Listens to one run. Runs inside of it count as the step that they are."""
+
+    def __init__(self, tell: Callable[[Told], None]) -> None:
+        self._tell = tell
+        self._run = ""
+        self._total = 0
+        self._done = 0
+
+    def notify(self, event: Event) -> None:
+        match event:
+            case RunBegan() if not self._run:
+                self._run, self._total = event.run, len(event.steps)
+            case StepDone() if event.run == self._run:
+                self._done += 1
+                # A loop runs its steps more than once.
+                total = self._total if self._done <= self._total else None
+                self._tell(Told(self._done, total, f"step {event.step}: {event.status}"))
+            case _:
+                pass

@@ -1,0 +1,150 @@
+"""The `serve:` section as a frozen value: who may call this project from outside, and what is offered.
+
+A client's token is never in the file: it is a reference to one, or the SHA-256 of one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from luthier.secrets import find
+from luthier.spec.reader import Found
+from luthier.spec.words import kind, quoted
+from luthier.uri import ToolUri
+
+if TYPE_CHECKING:
+    from luthier.spec.origin import KeyPath
+    from luthier.spec.reader import Reader, Sink
+
+CLIENT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+"""What the protocol allows a tool to be called."""
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_HOST = re.compile(r"[A-Za-z0-9_.-]+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?")
+_ORIGIN = re.compile(r"https?://(" + _HOST.pattern + ")")
+
+
+class Serve(msgspec.Struct, frozen=True, kw_only=True):
+    """`clients`: tokens by the client's id, each a reference or `sha256:` and the hash of one.
+
+    `tools`: the address of each tool that is offered as it is, by the name that it is offered under; where
+    that is the address itself, which may be a pattern (`mcp://git/*`), tools have the names that models see.
+    `hosts` and `origins` are accepted besides those of the address that is listened on.
+    """
+
+    clients: dict[str, tuple[str, ...]] = {}
+    tools: dict[str, str] = {}
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    max_body_bytes: int = MAX_BODY_BYTES
+
+    def __repr__(self) -> str:
+        return f"Serve(clients={sorted(self.clients)!r})"
+
+
+def read_serve(reader: Reader) -> Serve:
+    """What `serve:` says."""
+    inner = reader.inner("serve")
+    if inner is None:
+        return Serve()
+    serve = Serve(
+        clients=_read_clients(inner),
+        tools=_read_tools(inner),
+        hosts=_fitting(inner, "hosts", _HOST, "is not a host, such as tools.example.com or 10.0.0.1:8443"),
+        origins=_fitting(inner, "origins", _ORIGIN, "is not an origin, such as https://app.example.com"),
+        max_body_bytes=inner.whole("max_body_bytes", low=1) or MAX_BODY_BYTES,
+    )
+    inner.done({"tokens": "tokens stand under the client that holds them: `clients: {NAME: [TOKEN]}`"})
+    return serve
+
+
+def read_tokens(sink: Sink, found: Found) -> tuple[str, ...]:
+    """One token or a list of them, as references or hashes; a token itself is a fault."""
+    listed = isinstance(found.value, list)
+    tokens = sink.texts(*found, "a token or a list of tokens") if listed else (found.value,)
+    for index, token in enumerate(tokens or ()):
+        path: KeyPath = (*found.path, index) if listed else found.path
+        if not isinstance(token, str):
+            sink.wrong("a token or a list of tokens", path, token)
+        elif not _is_reference(token) and not _HASH.fullmatch(token):
+            # Whatever stands here may be a token, so it is not repeated.
+            message = "a token is a reference such as ${env.TOKEN}, or `sha256:` and its hash, nothing else"
+            sink.add(message, path, suggestion="`luthier serve --new-token` makes one and prints its hash")
+    return tuple(token for token in tokens or () if isinstance(token, str))
+
+
+def _is_reference(text: str) -> bool:
+    """Exactly one reference, without a default: a default would be a token that stands in the file."""
+    found = find(text)
+    return len(found) == 1 and found[0].text == text and found[0].default is None
+
+
+def _read_clients(reader: Reader) -> dict[str, tuple[str, ...]]:
+    inner = reader.inner("clients")
+    read = {}
+    for name, value in inner.data.items() if inner else ():
+        found = reader.places["clients"]
+        path = (*found, name)
+        if not CLIENT.fullmatch(name):
+            message = "a client's name is of letters, digits, `_`, `.` and `-`, at most 64"
+            reader.sink.add(message, path, key=True)
+        read[name] = read_tokens(reader.sink, Found(path, value))
+    return read
+
+
+def _read_tools(reader: Reader) -> dict[str, str]:
+    """A list of addresses and patterns, or a mapping from the name that a tool is offered under."""
+    found = reader.take("tools")
+    if found is None:
+        return {}
+    if isinstance(found.value, list):
+        texts = reader.sink.texts(*found) or ()
+        places = [((*found.path, index), "", text) for index, text in enumerate(texts)]
+    elif isinstance(found.value, dict):
+        places = [((*found.path, name), str(name), text) for name, text in found.value.items()]
+    else:
+        reader.sink.wrong("a list of tool addresses, or a mapping of names to them", *found)
+        return {}
+    read: dict[str, str] = {}
+    for path, name, text in places:
+        if _is_address(reader.sink, path, name, text):
+            read[name or text] = text
+    return read
+
+
+def _is_address(sink: Sink, path: KeyPath, name: str, text: object) -> bool:
+    if name and not TOOL_NAME.fullmatch(name):
+        sink.add(f"{quoted(name)} cannot be a tool's name: {NAME_RULE}", path, key=True)
+    if not isinstance(text, str):
+        sink.add(f"a tool's address must be text, not {kind(text)}", path)
+        return False
+    try:
+        ToolUri.parse(text)
+    except ValueError as error:
+        sink.add(str(error), path)
+        return False
+    if name and is_pattern(text):
+        sink.add("a pattern cannot have one name for all that it fits", path)
+    return True
+
+
+NAME_RULE = "letters, digits, `_`, `.` and `-`, at most 128"
+
+
+def is_pattern(address: str) -> bool:
+    """Whether it may stand for more than one tool."""
+    return any(character in address for character in "*?[")
+
+
+def _fitting(reader: Reader, key: str, form: re.Pattern[str], fault: str) -> tuple[str, ...]:
+    texts = reader.texts(key) or ()
+    for index, text in enumerate(texts):
+        if not form.fullmatch(text):
+            reader.sink.add(f"{quoted(text)} {fault}", (*reader.places[key], index))
+    return tuple(text.lower() for text in texts)

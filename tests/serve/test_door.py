@@ -1,0 +1,108 @@
+"""The door: Host, Origin and token, before anything behind it is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from luthier.serve import Callers, token_hash
+from luthier.serve.door import Door, Refusal, own_hosts
+from luthier.spec import Serve
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+TOKEN = "t" * 40
+GOOD = {"host": "127.0.0.1:8080", "authorization": f"Bearer {TOKEN}"}
+
+
+async def nowhere(*_: Any) -> Any:
+    raise AssertionError("a request went through the door")
+
+
+def door(app: Any = nowhere, **serve: Any) -> Door:
+    return Door(app, Callers({token_hash(TOKEN): "ci"}), Serve(**serve), own_hosts("127.0.0.1", 8080))
+
+
+def headers(fields: dict[str, str | list[str] | None]) -> list[tuple[bytes, bytes]]:
+    return [
+        (name.encode(), one.encode())
+        for name, value in {**GOOD, **fields}.items()
+        for one in (value if isinstance(value, list) else [value])
+        if one is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"host": "LOCALHOST:8080"},
+        {"host": "[::1]:8080"},
+        {"authorization": f"bearer  {TOKEN}"},
+        {"origin": "http://localhost:8080"},
+        {"origin": "https://app.example.com"},
+        {"host": "tools.example.com", "origin": "https://tools.example.com"},
+    ],
+)
+def test_who_may_come_in(fields: dict[str, Any]) -> None:
+    served = door(hosts=("tools.example.com",), origins=("https://app.example.com",))
+    assert served.look(headers(fields)) == "ci"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"host": None},
+        {"host": "evil.example.com"},
+        {"host": "127.0.0.1"},
+        {"host": "127.0.0.1:8081"},
+        {"host": "localhost.:8080"},
+        {"host": "localhost:8080.evil.example.com"},
+        {"host": ["127.0.0.1:8080", "evil.example.com"]},
+        {"origin": "null"},
+        {"origin": ""},
+        {"origin": "http://evil.example.com"},
+        {"origin": "http://localhost:8081"},
+        {"origin": "http://localhost:8080.evil.example.com"},
+        {"origin": ["http://localhost:8080", "http://evil.example.com"]},
+    ],
+)
+def test_who_comes_by_another_name_is_forbidden(fields: dict[str, Any]) -> None:
+    found = door().look(headers(fields))
+    assert isinstance(found, Refusal)
+    assert found.status == 403
+
+
+@pytest.mark.parametrize(
+    "token",
+    [None, "", TOKEN, "Bearer", "Bearer ", f"Basic {TOKEN}", "Bearer wrong", [f"Bearer {TOKEN}", "Bearer b"]],
+)
+def test_who_has_no_token_is_not_known(token: Any) -> None:
+    found = door().look(headers({"authorization": token}))
+    assert isinstance(found, Refusal)
+    assert found.status == 401
+    assert TOKEN not in str(found)
+
+
+def test_the_hosts_of_an_address_are_its_own_names() -> None:
+    assert own_hosts("10.0.0.1", 80) == {"10.0.0.1:80", "10.0.0.1"}
+    assert own_hosts("::1", 1) == {"[::1]:1", "127.0.0.1:1", "localhost:1"}
+
+
+async def test_nothing_behind_the_door_sees_the_token() -> None:
+    seen: list[Any] = []
+
+    async def behind(scope: MutableMapping[str, Any], *_: Any) -> None:
+        seen.append(scope)
+
+    sent = headers({"cookie": "c=1", "x-other": "kept"})
+    await door(behind)({"type": "http", "headers": sent}, nowhere, nowhere)
+    assert dict(seen[0]["headers"]) == {b"host": b"127.0.0.1:8080", b"x-other": b"kept"}
+    assert seen[0]["user"].display_name == "ci"
+    assert TOKEN not in str(vars(seen[0]["user"]))
+
+
+async def test_what_is_neither_a_request_nor_the_life_of_the_server_is_passed_over() -> None:
+    await door()({"type": "websocket", "headers": headers({})}, nowhere, nowhere)
