@@ -114,6 +114,7 @@ def test_what_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
     assert "is not a regular file" in told("${file:.}", sources).message
     assert "No such file" in told("${file:nothing}", sources).message
     assert "is not the name of a file" in told("${file:a\0b}", sources).message
+    assert "is not the name of a file" in told("${file:~nobody-here/x}", sources).message
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])

@@ -300,8 +300,13 @@ def test_a_store_is_shown_without_what_may_be_secret(url: str, shown: str, tmp_p
     assert Address.of(url, tmp_path).shown == shown
 
 
+def test_the_home_of_nobody_is_a_folder_of_the_project(tmp_path: Path) -> None:
+    assert Address.of("sqlite:///~nobody-here/x.db", tmp_path).file == tmp_path / "~nobody-here" / "x.db"
+
+
 @pytest.mark.parametrize(
-    "url", ["", "luthier.db", "mysql://x/y", "sqlite://", "sqlite:///:memory:", "sqlite:///a?b=c"]
+    "url",
+    ["", "luthier.db", "mysql://x/y", "sqlite://", "sqlite:///:memory:", "sqlite:///a?b=c", "sqlite:///a\0b"],
 )
 def test_what_is_no_address_is_told_of(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="neither the path of a SQLite file nor the URL of PostgreSQL"):

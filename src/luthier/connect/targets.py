@@ -7,7 +7,6 @@ says it.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ import msgspec
 
 from luthier.connect.references import INSTEAD, expanded, written_out
 from luthier.errors import ConnectError, UnresolvedReferenceError
+from luthier.spec.places import is_file, located
 from luthier.spec.urls import AUTH_URLS, rules_of, told
 from luthier.text import escape, one_line
 from luthier.tools.headers import name_fault, value_fault
@@ -115,8 +115,8 @@ def _tls(entry: ServerEntry, registry: ServerRegistry, environ: Mapping[str, str
     def file(name: str, text: str | None) -> str | None:
         if text is None:
             return None
-        path = registry.root / Path(expanded(entry, environ, text, "tls", name)).expanduser()
-        if not path.is_file():
+        path = located(registry.root, expanded(entry, environ, text, "tls", name))
+        if not is_file(path):
             refuse(entry, f"the file {one_line(text)!r} is not there", "tls", name)
         return str(path)
 

@@ -14,6 +14,7 @@ from luthier.govern.checkpoints import CheckpointFile
 from luthier.govern.keys import keep_key, key_of_text, read_key
 from luthier.govern.reading import FileSegments
 from luthier.secrets import Secret, expand
+from luthier.spec.places import located
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +76,7 @@ def _own_folder(environ: Mapping[str, str]) -> Path | None:
 
 
 def _path(text: str | None, root: Path) -> Path | None:
-    return None if text is None else root / Path(text).expanduser()
+    return None if text is None else located(root, text)
 
 
 def _name_of(log: Path) -> str:

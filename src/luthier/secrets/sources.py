@@ -71,15 +71,15 @@ class Sources(Mapping[str, str]):
         return secret
 
     def _of_file(self, written: str) -> Secret:
-        path = self._root / Path(written).expanduser()
         try:
+            path = self._root / Path(written).expanduser()
             data, others = read_small(path)
             text = data.decode("utf-8")
         except OSError as error:
             raise SecretError(f"the file {written!r} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise SecretError(f"the file {written!r} is not UTF-8 text") from None
-        except ValueError:
+        except (ValueError, RuntimeError):  # or of a file in the home of nobody
             raise SecretError(f"{written!r} is not the name of a file") from None
         if others:
             self._tell(path, f"the file {written!r} {others}", hint=f"Run: chmod 600 {written}")

@@ -6,8 +6,13 @@ from pathlib import Path
 
 
 def folder(root: Path, cwd: str | None) -> Path:
-    """The working directory that an entry means: taken from the project's folder, `~` being a home."""
-    path = Path(cwd or "")
+    """The working directory that an entry means."""
+    return located(root, cwd or "")
+
+
+def located(root: Path, text: str) -> Path:
+    """The place that a written path means: taken from the project's folder, `~` being a home."""
+    path = Path(text)
     try:
         return root / path.expanduser()
     except RuntimeError:  # the home of nobody

@@ -13,6 +13,7 @@ from luthier.secrets import find, parse_env
 from luthier.spec.budget import read_budgets
 from luthier.spec.load import load
 from luthier.spec.origin import Origin
+from luthier.spec.places import located
 from luthier.spec.policy import read_policies
 from luthier.spec.project import ALLOWED_COMMANDS, STORE, AuditSettings, EnvFile, Environment, Project
 from luthier.spec.python import document_of
@@ -130,6 +131,7 @@ def _read_store(reader: Reader, *, production: bool) -> str:
     if not find(url) and not _STORE.match(url):
         message = "`store` is the path of a SQLite file or the URL of a PostgreSQL database"
         reader.sink.add(message, reader.places["store"], suggestion=f"{STORE} or postgresql://…")
+    _read_path(reader, "store")
     password = STORE_PASSWORD.search(url)
     if password and not find(password["password"]):
         message = "the password of `store` stands in the file" + ", not allowed in production" * production
@@ -167,16 +169,25 @@ def _read_audit(reader: Reader) -> AuditSettings:
         reader.sink.add(message, audit.places["key"], suggestion="a file with the key is named by `key_file`")
     if key is not None and key_file is not None:
         audit.sink.add("the key is either in `key` or in `key_file`", audit.places["key_file"], key=True)
+    checkpoints = audit.text("checkpoints")
+    for name in ("key_file", "checkpoints"):
+        _read_path(audit, name)
     settings = AuditSettings(
         key=key,
         key_file=key_file,
-        checkpoints=audit.text("checkpoints"),
+        checkpoints=checkpoints,
         fsync=audit.flag("fsync"),
         sink=cast("Any", audit.choice(("files", "store"), "sink") or "files"),
         record=cast("Any", _read_kept(audit)),
     )
     audit.done()
     return settings
+
+
+def _read_path(reader: Reader, name: str) -> None:
+    """A path that no file can have is told of here, before somebody opens it."""
+    if "\0" in (text := reader.text(name) or ""):
+        reader.sink.add(f"{quoted(text)} is not the name of a file", reader.places[name])
 
 
 def _read_kept(audit: Reader) -> tuple[str, ...]:
@@ -208,7 +219,7 @@ def _read_env_file(reader: Reader, root: Path) -> EnvFile | None:
     written = reader.text("env_file")
     if written is None:
         return None
-    path, at = root / Path(written).expanduser(), reader.places["env_file"]
+    path, at = located(root, written), reader.places["env_file"]
     try:
         with path.open("rb") as stream:
             text = stream.read(_MAX_ENV_BYTES + 1).decode("utf-8")
@@ -222,6 +233,8 @@ def _read_env_file(reader: Reader, root: Path) -> EnvFile | None:
         reader.sink.add(f"{quoted(written)} is not UTF-8 text", at)
     except SpecError as error:
         reader.sink.faults.extend(error.faults)
+    except ValueError:
+        reader.sink.add(f"{quoted(written)} is not the name of a file", at)
     return None
 
 

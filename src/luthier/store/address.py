@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from luthier.errors import StoreError
+from luthier.spec.places import located
 from luthier.spec.project import STORE
 
 DEFAULT = STORE
@@ -26,8 +27,8 @@ class Address(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, url: str, root: Path) -> Address:
         """Read a URL; paths are relative to `root`. Raises StoreError."""
-        if url.startswith(_SQLITE) and not url.startswith("sqlite:///:") and "?" not in url:
-            file = root / Path(url.removeprefix(_SQLITE)).expanduser()
+        if url.startswith(_SQLITE) and not url.startswith("sqlite:///:") and not {"?", "\0"} & set(url):
+            file = located(root, url.removeprefix(_SQLITE))
             return cls(f"the store {file}", file)
         scheme, colon, rest = url.partition("://")
         if colon and scheme in _POSTGRES:
