@@ -88,3 +88,29 @@ def test_mocks_work_in_a_project_for_production(cli: Cli, project: Path) -> None
     )
     done = cli("run", "hello", "--mock", "greeter:greet=Servus")
     assert done.exit_code == 0, done.stderr
+
+
+def test_a_recorded_run_is_replayed_without_its_server(cli: Cli, project: Path) -> None:
+    assert cli("run", "hello", "-i", "name=Ada", "--record", "hello.jsonl").exit_code == 0
+    (project / "servers" / "greeter.py").unlink()
+    done = cli("run", "hello", "-i", "name=Ada", "--replay", "hello.jsonl")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout) == {"greeting": "Hello, Ada", "shouted": "HELLO, ADA!"}
+    done = cli("run", "hello", "-i", "name=Bob", "--replay", "hello.jsonl")
+    assert done.exit_code == 1
+    assert "arguments that were not recorded" in done.stderr
+    done = cli("run", "hello", "-i", "name=Bob", "--replay", "hello.jsonl", "--mock", "greeter:greet=Servus")
+    assert json.loads(done.stdout)["greeting"] == "Servus"
+
+
+def test_a_replay_reaches_no_server_that_was_not_recorded(cli: Cli, project: Path) -> None:
+    (project / "empty.jsonl").write_text('{"traffic": 1}\n')
+    done = cli("run", "hello", "--replay", "empty.jsonl")
+    assert done.exit_code == 1
+    assert "'greeter' is not mocked" in done.stderr
+
+
+def test_a_recording_is_of_real_servers_only(cli: Cli, project: Path) -> None:
+    done = cli("run", "hello", "--record", "hello.jsonl", "--mock", "greeter:greet=Servus")
+    assert done.exit_code == 2
+    assert "leave out --mock" in done.stderr

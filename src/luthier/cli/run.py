@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @command
-def run(
+def run(  # noqa: PLR0913, PLR0917  (each is an option of the command)
     context: typer.Context,
     ensemble: Annotated[str, typer.Argument(help="An ensemble's name, or its file.")],
     given: Annotated[
@@ -37,12 +37,18 @@ def run(
             metavar="SERVER:TOOL=VALUE", help="Answer calls of a tool; JSON or text; =@FILE reads one."
         ),
     ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Answer calls of servers from a recording.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep what servers are asked and say, for --replay.")
+    ] = None,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> int:
     """Run an ensemble and print its outputs."""
     from luthier.cli.inputs import read_inputs
-    from luthier.cli.mocking import mocked
+    from luthier.cli.mocking import Doubles, doubled
     from luthier.errors import SpecError
     from luthier.runtime import Library
 
@@ -53,7 +59,7 @@ def run(
     except SpecError as error:
         raise SpecError(_all_faults(context, ensemble) or error.faults) from None
     values = read_inputs(found, given or [], inputs)
-    with mocked(project, found, mock or []) as parts:
+    with doubled(project, found, Doubles(tuple(mock or ()), replay, record)) as parts:
         outcome = _perform(parts, found, values, log=log, quiet=quiet)
     _show(outcome, json=json)
     if outcome.success:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from luthier.connect import MemoryState
+from luthier.connect.traffic import Traffic, read_traffic
 from luthier.errors import MockError
 from luthier.events import Event
 from luthier.govern import MemoryAudit
@@ -23,6 +25,7 @@ from luthier.runtime.parts import project_of
 from luthier.spec.provider import USUAL
 from luthier.taint import Label
 from luthier.testing.mocks import Mocks, Named, named_tools, stage
+from luthier.testing.recording import replayed
 from luthier.tools import Refusal
 from luthier.uri import ToolUri
 from luthier.workflows import Run
@@ -140,8 +143,9 @@ class TestConductor:
         """A conductor for a project's folder, its file, or a mapping of the same shape; the nearest without.
 
         `mocks` is `{"tools": {"server:tool": answer}, "definitions": {server: {tool: …}}, "ai": answers}`;
-        the answers of models are those of a ScriptedModel, for all providers or by provider. What is not
-        mocked is real, unless `strict`: then nothing leaves the process. `env` is all that `${env.X}` finds.
+        `"replay"` names a recording that answers besides; the answers of models are those of a ScriptedModel,
+        for all providers or by provider. What is not mocked is real, unless `strict`: then nothing leaves the
+        process. `env` is all that `${env.X}` finds.
         `parts` are those of Runtime: clock, ensembles, tools, policies, approve.
         """
         environ = {} if env is None else {"environ": env}
@@ -253,9 +257,17 @@ class TestConductor:
 def read_mocks(mocks: Mapping[str, Any]) -> Mocks:
     """Mocks as `create` takes them. Raises MockError for others."""
     for key in mocks:
-        if key not in ("tools", "definitions", "ai"):
-            raise MockError(f"There are no mocks of {key!r}.", hint="Write tools, definitions or ai.")
-    return Mocks(mocks.get("tools"), definitions=mocks.get("definitions"))
+        if key not in ("tools", "definitions", "replay", "ai"):
+            raise MockError(f"There are no mocks of {key!r}.", hint="Write tools, definitions, replay or ai.")
+    traffic = read_traffic(Path(mocks["replay"])) if "replay" in mocks else Traffic({}, {})
+    return Mocks(
+        {**(mocks.get("tools") or {}), **_beside(replayed(traffic), mocks.get("tools") or {})},
+        definitions={**traffic.definitions, **(mocks.get("definitions") or {})},
+    )
+
+
+def _beside(found: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if key not in written}
 
 
 def scripted(answers: Any, project: Project) -> dict[str, Model]:

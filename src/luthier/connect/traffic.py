@@ -1,0 +1,133 @@
+"""Traffic with servers as a file: JSON lines that say what tools are, what they were asked and answered.
+
+    {"traffic": 1}
+    {"tool": "mcp://github/get_issue", "definition": {…}}
+    {"call": "mcp://github/get_issue", "arguments": {…}, "result": {…}}
+    {"call": "mcp://github/get_issue", "arguments": {…}, "error": {"kind": "timeout", "message": "…"}}
+
+Secrets are blotted out of all of it, and of what is looked up in it, so that a call that carried one is
+found.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.connect.state import value_text
+from luthier.errors import Fault, SpecError
+from luthier.redaction import redact_value
+from luthier.uri import ToolUri
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from luthier.tools import Tool
+
+VERSION = 1
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One line of the file; which fields it has says what it is."""
+
+    traffic: int = 0
+    tool: str = ""
+    definition: dict[str, Any] | None = None
+    call: str = ""
+    arguments: dict[str, Any] | None = None
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class TrafficWriter:
+    """Writes a new file, readable by its owner only; every line is on its way when the method returns."""
+
+    def __init__(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._file = os.fdopen(descriptor, "wb")
+        self._defined: set[ToolUri] = set()
+        self._write(Line(traffic=VERSION))
+
+    def define(self, tool: Tool) -> None:
+        """What the server says of a tool, once."""
+        if tool.uri not in self._defined:
+            self._defined.add(tool.uri)
+            definition = tool.raw or {"name": tool.name, "inputSchema": tool.input_schema}
+            self._write(Line(tool=str(tool.uri), definition=redact_value(definition)))
+
+    def answered(self, uri: ToolUri, arguments: dict[str, Any], result: dict[str, Any]) -> None:
+        """A call, and the result that it had."""
+        self._write(Line(call=str(uri), arguments=redact_value(arguments), result=redact_value(result)))
+
+    def failed(self, uri: ToolUri, arguments: dict[str, Any], error: dict[str, Any]) -> None:
+        """A call whose answer was never had, and why."""
+        self._write(Line(call=str(uri), arguments=redact_value(arguments), error=redact_value(error)))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, line: Line) -> None:
+        self._file.write(msgspec.json.encode(line) + b"\n")
+        self._file.flush()
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """One call that was recorded; `error` where it had no result."""
+
+    arguments: dict[str, Any]
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+    def matches(self, arguments: dict[str, Any]) -> bool:
+        """Whether these are its arguments, secrets aside."""
+        return value_text(redact_value(arguments)) == value_text(self.arguments)
+
+
+class Traffic(msgspec.Struct, frozen=True):
+    """A recording: definitions by server and tool, exchanges by tool in the order in which they ended."""
+
+    definitions: dict[str, dict[str, dict[str, Any]]]
+    exchanges: dict[ToolUri, list[Exchange]]
+
+
+def read_traffic(path: Path) -> Traffic:
+    """The recording in a file. Raises SpecError that names the line, OSError."""
+    definitions: dict[str, dict[str, dict[str, Any]]] = {}
+    exchanges: dict[ToolUri, list[Exchange]] = {}
+    lines = path.read_bytes().splitlines()
+    if not lines or _line(path, 1, lines[0]).traffic != VERSION:
+        message = (
+            f'this is no recording that this version reads: its first line is not {{"traffic": {VERSION}}}'
+        )
+        raise SpecError([Fault(message, file=str(path), line=1, column=1)])
+    for number, text in enumerate(lines[1:], 2):
+        line = _line(path, number, text)
+        uri = _uri(path, number, line.tool or line.call)
+        if line.definition is not None:
+            definitions.setdefault(uri.server, {})[uri.name] = line.definition
+        else:
+            exchange = Exchange(line.arguments or {}, line.result, line.error)
+            exchanges.setdefault(uri, []).append(exchange)
+            definitions.setdefault(uri.server, {}).setdefault(uri.name, {})
+    return Traffic(definitions, exchanges)
+
+
+def _line(path: Path, number: int, text: bytes) -> Line:
+    try:
+        return msgspec.json.decode(text, type=Line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SpecError(
+            [Fault(f"this is no line of a recording: {error}", file=str(path), line=number)]
+        ) from None
+
+
+def _uri(path: Path, number: int, text: str) -> ToolUri:
+    try:
+        uri = ToolUri.parse(text)
+    except ValueError as error:
+        raise SpecError([Fault(str(error), file=str(path), line=number)]) from None
+    if uri.scheme != "mcp":
+        raise SpecError([Fault(f"{text} is no tool of a server", file=str(path), line=number)])
+    return uri
