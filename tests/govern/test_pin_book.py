@@ -201,6 +201,7 @@ async def test_who_approved_what_is_in_the_log_and_each_call_names_the_pin_it_is
     await gate.settled(gate.book.approve(review, by="me", via="cli"))
     await gate.through("mcp://lute/play")
     decided = [record for record in gate.log.records if isinstance(record, Decided)]
+    assert {(one.approval, one.call) for one in decided} == {("lute", "")}
     assert [(one.uri, one.decision, one.request, one.by, one.via) for one in decided] == [
         ("mcp://lute/play", "approved", after, "me", "cli"),
         ("mcp://lute/tune", "removed", "", "me", "cli"),

@@ -237,6 +237,22 @@ mcpServers:
     assert ServerEntry(id="x").place("env", "A") == "env.A"
 
 
+def test_policies_tell_where_they_are_written(tmp_path: Path) -> None:
+    text = "policies:\n  default: deny\n  rules:\n    - {then: ask, when: {tool: mcp://mail/*}}\n"
+    policies = written(text, tmp_path).policies
+    assert policies.place.endswith(":2:12 (policies.default)")
+    assert policies.rules[0].place.endswith(":4:7 (policies.rules[0])")
+
+
+def test_without_a_default_what_no_rule_fits_is_allowed() -> None:
+    rules = [{"then": "deny", "when": {"label": {"source": "mail/*"}}}]
+    for said in (rules, {"rules": rules}):
+        policies = read_project({"policies": said}).policies
+        assert policies.default == "allow"
+        assert [rule.label and rule.label.sources for rule in policies.rules] == ["mail/*"]
+    assert read_project({}).policies.default == "allow"
+
+
 def test_the_place_is_no_part_of_an_entry() -> None:
     assert server(command="x") == ServerEntry(id="x", name="x", command="x")
     assert hash(server(command="x").origin) == hash(ServerEntry(id="y").origin)
