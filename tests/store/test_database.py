@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -252,6 +254,7 @@ def test_a_server_that_is_not_there_is_told_of_without_the_password(tmp_path: Pa
 
 WITHOUT_DRIVER = """
 import sys
+import threading
 sys.modules["psycopg"] = None
 from pathlib import Path
 from luthier.store import Database, SqlState
@@ -325,3 +328,29 @@ def test_a_path_of_any_name_is_that_file(tmp_path: Path) -> None:
         assert SqlState(database).get("a", "b") == 1
     with closing(sqlite3.connect(tmp_path / "a b" / "ü%20#.db")) as connection:
         assert connection.execute("SELECT value FROM state").fetchall() == [("1",)]
+
+
+def test_who_closes_it_waits_for_what_is_being_read_and_leaves_no_connection(
+    url: str, tmp_path: Path
+) -> None:
+    database = Database(url, tmp_path)
+    state = SqlState(database)
+    state.put("pins", "git", {})
+    stop = threading.Event()
+    seen: list[object] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            with suppress(StoreError):  # it was closed between two steps
+                seen.append(state.get("pins", "git"))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(20):
+        database.close()
+    stop.set()
+    reader.join(timeout=30)
+    database.close()
+    gc.collect()  # a connection that nobody closed would be told of here, and fail the test
+    assert seen
+    assert all(value == {} for value in seen)

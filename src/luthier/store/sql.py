@@ -6,6 +6,7 @@ read from PostgreSQL.
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,9 @@ class SqlEngine:
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self._busy = 0  # connections in use
+        self._closed = False
+        self._idle = threading.Condition()
         try:
             self._engine = _engine(address)
         except ModuleNotFoundError as error:
@@ -76,14 +80,14 @@ class SqlEngine:
             raise unusable(address, ValueError("its URL cannot be read")) from None  # it may hold a password
 
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        with self._told(), self._engine.connect() as connection:
+        with self._connected() as connection:
             alone = connection.execution_options(isolation_level="AUTOCOMMIT")
             return [tuple(row) for row in alone.execute(sa.text(sql), dict(parameters))]
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction alone with the store. What is not committed is undone."""
-        with self._told(), self._engine.connect() as connection:
+        with self._connected() as connection:
             # Counted first: in PostgreSQL the row is the lock that all writers take.
             connection.execute(sa.update(REVISION).values(number=REVISION.c.number + 1))
             yield connection
@@ -94,12 +98,12 @@ class SqlEngine:
             return Appender(self._engine.connect(), self._told, fsync=fsync)
 
     def version(self) -> str | None:
-        with self._told(), self._engine.connect() as connection:
+        with self._connected() as connection:
             return _version(connection)
 
     def migrate(self) -> None:
         """Bring the tables up to date, or make them; of several processes one does it."""
-        with self._told(), self._engine.connect() as connection:
+        with self._connected() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             if is_current(_version(connection), self._address):
@@ -111,7 +115,25 @@ class SqlEngine:
             connection.commit()
 
     def close(self) -> None:
+        """Give up all connections, those in use once they are done: a pool that is gone closes none."""
+        with self._idle:
+            self._closed = True
+            self._idle.wait_for(lambda: not self._busy, timeout=PATIENCE)
         self._engine.dispose()
+
+    @contextmanager
+    def _connected(self) -> Iterator[sa.Connection]:
+        with self._idle:
+            if self._closed:
+                raise unusable(self._address, ValueError("it is closed"))
+            self._busy += 1
+        try:
+            with self._told(), self._engine.connect() as connection:
+                yield connection
+        finally:
+            with self._idle:
+                self._busy -= 1
+                self._idle.notify_all()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
