@@ -15,6 +15,7 @@ from luthier.cli import (
     check,
     doctor,
     init,
+    mock,
     run,
     secrets,
     serve,
@@ -61,6 +62,7 @@ app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("run")(run.run)
+app.command("mock")(mock.mock)
 app.command("call")(call.call)
 app.command("serve")(serve.serve)
 app.add_typer(servers.app, name="servers")

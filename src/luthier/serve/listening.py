@@ -17,6 +17,7 @@ from luthier.serve.rest import rest_routes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from luthier.serve.protocol import Offering
     from luthier.serve.service import Service
     from luthier.spec import Project
 
@@ -40,6 +41,16 @@ def address_of(text: str) -> tuple[str, int]:
     return bare, int(port)
 
 
+def bind(address: str) -> socket.socket:
+    """A socket that listens there. Raises LuthierError where the address is taken."""
+    host, port = address_of(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise LuthierError(f"{address} cannot be listened on: {error.strerror}.") from error
+
+
 def _fault(message: str, suggestion: str) -> SpecError:
     return SpecError([Fault(message, suggestion=suggestion)])
 
@@ -47,13 +58,12 @@ def _fault(message: str, suggestion: str) -> SpecError:
 class Listening:
     """A service that listens on one address. Made, it is bound; `serve` answers until it is cancelled."""
 
-    def __init__(self, service: Service, callers: Callers, project: Project, bound: socket.socket) -> None:
+    def __init__(self, service: Offering, app: Any, bound: socket.socket) -> None:
         self._service = service
+        self._app = app
         self._bound = bound
         host, port = bound.getsockname()[:2]
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        app = _app(service, project)
-        self._app = Door(app, callers, project.serve, own_hosts(host, port))
 
     @classmethod
     def on(cls, address: str, service: Service, project: Project, environ: Mapping[str, str]) -> Self:
@@ -62,15 +72,13 @@ class Listening:
         if not callers:
             hint = "write `serve: {clients: {NAME: [TOKEN]}}`; `luthier serve --new-token` makes a token"
             raise _fault("Nobody has a token, so nobody could call", hint)
-        host, port = address_of(address)
+        host, _ = address_of(address)
         if project.environment != "production" and not ipaddress.ip_address(host).is_loopback:
             message = f"{host} can be reached from other machines, and this is a development project"
             raise _fault(message, "listen on 127.0.0.1, or write `environment: production`")
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            return cls(service, callers, project, socket.create_server((host, port), family=family))
-        except OSError as error:
-            raise LuthierError(f"{address} cannot be listened on: {error.strerror}.") from error
+        bound = bind(address)
+        own = own_hosts(*bound.getsockname()[:2])
+        return cls(service, Door(_app(service, project), callers, project.serve, own), bound)
 
     async def serve(self) -> None:
         """Answer until cancelled; then no call is taken, those at work are called off, and streams end."""

@@ -14,7 +14,7 @@ from luthier.serve.protocol import protocol_server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from luthier.serve.service import Service
+    from luthier.serve.protocol import Offering
 
 
 @contextmanager
@@ -33,11 +33,13 @@ def claimed_pipes() -> Iterator[tuple[BinaryIO, BinaryIO]]:
         os.close(nothing)
 
 
-async def serve_pipes(service: Service, reading: BinaryIO, writing: BinaryIO) -> None:
+async def serve_pipes(
+    service: Offering, reading: BinaryIO, writing: BinaryIO, *, name: str = "luthier"
+) -> None:
     """Serve whoever started this process, until it closes its end."""
     from mcp.server.stdio import stdio_server
 
-    server = protocol_server(service, lambda _: STDIO)
+    server = protocol_server(service, lambda _: STDIO, name)
     lines, out = cast("Any", _Lines(reading)), cast("Any", _Out(writing))
     try:
         async with stdio_server(lines, out) as (received, sent):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -13,13 +13,12 @@ from luthier.errors import LuthierError, NotFoundError
 from luthier.redaction import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mcp.server import Server, ServerRequestContext
     from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
 
     from luthier.serve.answer import Answer
-    from luthier.serve.service import Service
     from luthier.serve.steps import Told
 
     Context = ServerRequestContext[Any, Any]
@@ -33,7 +32,25 @@ def need_sdk(finder: Callable[[str], object] = find_spec) -> None:
         raise LuthierError("The package mcp is not installed.", hint="Run: pip install 'luthier[serve]'")
 
 
-def protocol_server(service: Service, client_of: Callable[[Any], str]) -> Server[Any]:
+class Offering(Protocol):
+    """What can be served: a Service, or what stands in for one."""
+
+    async def tools(self, client: str) -> list[dict[str, Any]]:
+        """The definitions that the client may see."""
+        ...
+
+    async def begin(
+        self, client: str, name: str, arguments: Mapping[str, Any], tell: Callable[[Told], None]
+    ) -> asyncio.Task[Answer]:
+        """Start a call. Raises NotFoundError for no such tool."""
+        ...
+
+    async def close(self) -> None:
+        """Call off all that is being done."""
+        ...
+
+
+def protocol_server(service: Offering, client_of: Callable[[Any], str], name: str = "luthier") -> Server[Any]:
     """A server of the SDK; `client_of` tells by the request of a transport who calls."""
     from mcp.server import Server
     from mcp.shared.exceptions import MCPError
@@ -58,7 +75,7 @@ def protocol_server(service: Service, client_of: Callable[[Any], str]) -> Server
         finally:
             task.cancel()  # once, where whoever asked went away; it winds down by itself
 
-    return Server("luthier", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+    return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 def _tool(definition: dict[str, Any]) -> Tool | None:
