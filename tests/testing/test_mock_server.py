@@ -139,6 +139,14 @@ async def test_a_crash_ends_the_server(file: Path) -> None:
     assert crashes == [True]
 
 
+async def test_arguments_are_judged_by_the_schema_before_anything_else(file: Path) -> None:
+    mock = offering(file)
+    assert (await called(mock, "get_issue", number="seven")).is_error
+    assert (await called(mock, "get_issue", number=7)).structured == {"number": 7, "title": "It burns"}
+    with pytest.raises(MCPError, match="out of order"):
+        await called(mock, "broken")
+
+
 async def test_what_it_was_asked_is_told(file: Path) -> None:
     heard: list[Any] = []
     mock = offering(file, heard=lambda name, arguments: heard.append((name, arguments)))

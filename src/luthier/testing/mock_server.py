@@ -6,7 +6,6 @@ It is served by the official SDK, as the project's own ensembles are; it only an
 from __future__ import annotations
 
 import asyncio
-import inspect
 import itertools
 import os
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -116,8 +115,6 @@ class MockOffering:
                     _fail(found.message)
                 case Result():
                     return _answer(found.value)
-                case _ if inspect.isawaitable(found):
-                    found = await found
                 case _ if callable(found):
                     found = self._asked(found, arguments)
                 case _:
