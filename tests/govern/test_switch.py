@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from luthier.clock import settle
+from luthier.clock import FakeClock, settle
 from luthier.connect import MemoryState
 from luthier.context import CallContext
 from luthier.errors import AuditError, NotFoundError, Refused, StoreError
 from luthier.govern import MemoryAudit, Switched, Verdict
-from luthier.govern.switch import KIND
+from luthier.govern.switch import KIND, KillSwitch
 from luthier.tools import Refusal, Reply, Tool, ToolResult
 from luthier.tools.builtin import Builtin, LocalTools
 from luthier.uri import ToolUri
@@ -350,3 +350,18 @@ class TestTheStore:
         with pytest.raises(AuditError):
             await gate.switches.disable("server:lute")
         assert await gate.switches.list() == ()
+
+
+class Mute(MemoryState):
+    """A store that breaks its contract: it has no revision."""
+
+    def revision(self) -> Any:
+        return None
+
+
+async def test_a_store_without_a_revision_is_looked_at_all_the_same() -> None:
+    state = Mute()
+    state.put("disabled", "server:lute", {"at": 1.0, "by": "operator"})
+    switch = KillSwitch(state, FakeClock())
+    await switch.look()
+    assert switch.off == {"server:lute"}

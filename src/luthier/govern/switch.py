@@ -91,13 +91,17 @@ class _Flight:
         self.cut = ""
 
 
+_NEVER = object()
+"""The revision of a store that was not looked at yet: none that a store may give, whatever it gives."""
+
+
 class KillSwitch:
     """What is off as far as this process knows, the calls under way, and the guard that lets calls pass."""
 
     def __init__(self, state: StateStore, clock: Clock) -> None:
         self._state = state
         self._clock = clock
-        self._revision: int | None = None
+        self._revision: object = _NEVER
         self._looked = -math.inf
         self._looking = asyncio.Lock()
         self._flights: set[_Flight] = set()
