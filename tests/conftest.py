@@ -80,5 +80,5 @@ def postgres_url(_postgres: str) -> Iterator[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The rows with hosts of their own come first: behind some thousand other tests two hosts did not come up."""
+    """The rows with hosts of their own come first: behind many other tests two hosts did not come up."""
     items.sort(key=lambda item: not item.nodeid.startswith("tests/faults/test_rows.py"))
