@@ -61,6 +61,9 @@ OPERATIONS = {
     "endorse": "endorse",
     "ensemble": "nested",
     "think": "operations/test_think.py::test_an_answer_joins_the_labels_of_all_that_the_model_saw",
+    "api": "operations/test_api.py::test_an_answer_to_a_secret_is_as_secret",
+    "http": "operations/test_api.py::test_an_answer_to_a_secret_is_as_secret",
+    "storage": "operations/test_storage.py::test_a_value_outlasts_the_run_with_its_label",
 }
 DECISIONS = ["none", "branch", "switch", "foreach", "while", "try", "parallel"]
 CONTROLS = {
