@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from luthier._version import __version__
 
 if TYPE_CHECKING:
+    from luthier.caller import Caller
     from luthier.connect import register_default_mcp_servers
     from luthier.errors import LuthierError, MCPToolError, Refused, SpecError
     from luthier.runtime import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # Each name comes in with the first use of it, so that importing the package costs next to nothing.
 _HOMES = {
+    "Caller": "luthier.caller",
     "Handlers": "luthier.wire",
     "InMemoryMCPServerRegistry": "luthier.runtime",
     "Label": "luthier.taint",
@@ -46,6 +48,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Caller",
     "Handlers",
     "InMemoryMCPServerRegistry",
     "Label",

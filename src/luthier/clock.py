@@ -9,10 +9,11 @@ import asyncio
 import heapq
 import itertools
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
 
@@ -148,6 +149,9 @@ class Deadline:
         self._timer: Timer | None = None
         self._task: asyncio.Task[object] | None = None
         self._cancelling = 0
+        self._due = 0.0
+        self._pauses = 0
+        self._over = False
         self.expired = False
 
     async def __aenter__(self) -> Self:
@@ -157,18 +161,37 @@ class Deadline:
         if task is None:
             raise RuntimeError("a Deadline works inside a task only")
         self._cancelling = task.cancelling()
-
-        def expire() -> None:
-            self.expired = True
-            task.cancel()
-
-        if self._seconds is not None:
-            self._timer = self._clock.call_later(self._seconds, expire)
+        self._start(self._seconds)
         return self
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the time stand still while the body lasts. Several may hold it at once."""
+        self._pauses += 1
+        if self._pauses == 1 and self._timer is not None:
+            self._timer.cancel()
+            self._seconds = self._due - self._clock.monotonic()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses and not self._over:
+                self._start(self._seconds)
+
+    def _start(self, seconds: float | None) -> None:
+        if seconds is not None:
+            self._due = self._clock.monotonic() + seconds
+            self._timer = self._clock.call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        self.expired = True
+        if self._task is not None:
+            self._task.cancel()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over = True
         if self._timer is not None:
             self._timer.cancel()
         ours = self.expired and self._task is not None and self._task.uncancel() <= self._cancelling

@@ -21,6 +21,7 @@ No error is born with a secret in it that this process knows: what errors say is
     ├── MockError              a test, or a replay, has no answer for what was called
     ├── Refused                the gate said no (rt.call, tool.execute)
     ├── MCPToolError           the tool itself answered isError (tool.execute)
+    ├── CallerError            whoever called from outside cannot be asked back
     ├── StepError              an operation failed for a reason of its own
     └── WireError              the way to a server and back
         ├── ConnectError       no session: spawn, handshake, negotiation
@@ -43,6 +44,7 @@ from __future__ import annotations
 
 from luthier.errors.base import (
     AuditError,
+    CallerError,
     ExpressionError,
     Fault,
     FaultsError,
@@ -82,6 +84,7 @@ __all__ = [
     "ApprovalNeededError",
     "AuditError",
     "CallTimeoutError",
+    "CallerError",
     "CircuitOpenError",
     "ConnectError",
     "ConnectionLostError",

@@ -206,6 +206,19 @@ class MCPToolError(LuthierError):
         self.content = content
 
 
+class CallerError(LuthierError):
+    """Whoever called cannot be asked, or gave no answer. `needs`: what its client would need."""
+
+    kind = "protocol"
+
+    def __init__(self, message: str, *, needs: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.needs = needs
+
+    def facts(self) -> dict[str, Any]:
+        return {"needs": self.needs} if self.needs else {}
+
+
 class StepError(LuthierError):
     """An operation that failed for a reason of its own; the step's error kind travels with it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from luthier.caller import NO_LINE, Line, Lines
 from luthier.context import CallContext
 from luthier.errors import NotFoundError, Refused, WireError
 from luthier.taint import UNTRUSTED, Labelled
@@ -32,30 +33,46 @@ class Client:
     """One client, by its id. Every call of it is made as `client:ID`, and so is what its runs call."""
 
     def __init__(
-        self, id: str, *, gateway: Gateway, play: Play, ids: Callable[[], str], forget: Callable[[str], None]
+        self,
+        id: str,
+        *,
+        gateway: Gateway,
+        play: Play,
+        ids: Callable[[], str],
+        forget: Callable[[str], None],
+        lines: Lines,
     ) -> None:
         self.id = id
         self._gateway = gateway
         self._play = play
         self._ids = ids
         self._forget = forget
+        self._lines = lines
 
     @property
     def principal(self) -> str:
         return f"client:{self.id}"
 
-    async def run(self, ensemble: Ensemble, inputs: Mapping[str, Any], observer: Observer) -> Run:
-        """Run an ensemble; `observer` hears of this run alone. Raises InputError before anything starts."""
-        return await self._play(ensemble, Labelled(dict(inputs), UNTRUSTED), self._context(), observer)
+    async def run(
+        self, ensemble: Ensemble, inputs: Mapping[str, Any], observer: Observer, line: Line = NO_LINE
+    ) -> Run:
+        """Run an ensemble; `observer` hears of this run alone. Raises InputError before anything starts.
 
-    async def call(self, uri: ToolUri, arguments: Mapping[str, Any]) -> ToolResult:
+        By `line` the client is told and asked while it lasts.
+        """
+        context = self._context()
+        with self._lines.during(context.root, line):
+            return await self._play(ensemble, Labelled(dict(inputs), UNTRUSTED), context, observer)
+
+    async def call(self, uri: ToolUri, arguments: Mapping[str, Any], line: Line = NO_LINE) -> ToolResult:
         """Call one tool. Raises Refused, and NotFoundError also for a tool that the client may not use."""
         context = self._context()
         labelled = Labelled(dict(arguments), UNTRUSTED)
         try:
-            outcome = await self._gateway.call(
-                ToolCall(id=self._ids(), uri=uri, arguments=labelled, context=context)
-            )
+            with self._lines.during(context.root, line):
+                outcome = await self._gateway.call(
+                    ToolCall(id=self._ids(), uri=uri, arguments=labelled, context=context)
+                )
         finally:
             self._forget(context.root)
         if isinstance(outcome, Refusal):

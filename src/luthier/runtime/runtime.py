@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import msgspec
 
+from luthier.caller import Lines
 from luthier.clock import Clock, SystemClock
 from luthier.connect import (
     ConnectionManager,
@@ -46,6 +47,7 @@ from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.models import Models, with_models
 from luthier.runtime.parts import custom_tool, labelled, project_of, with_servers
 from luthier.runtime.sources import sources_of, warn_of_written_credentials
+from luthier.runtime.tool_files import tools_of
 from luthier.runtime.toolset import ToolSet
 from luthier.secrets import find_keys
 from luthier.spec import Project, check_ensemble, read_project
@@ -119,6 +121,7 @@ class Runtime:
         project = with_models(project, models or {})
         self.project = project
         self.memory = Memory(clock)
+        self.lines = Lines()
         self._clock = clock or SystemClock()
         self._observers = Observers(observers)
         environ = os.environ if environ is None else environ
@@ -152,10 +155,11 @@ class Runtime:
         self._models = Models(project, self._environ, models or {})
         self._http = HttpTool(self._environ)
         local = LocalTools(
-            custom=map(custom_tool, tools),
+            custom=[*map(custom_tool, tools), *tools_of(project)],
             builtin=[save_to_memory_tool(self.memory), self._http, *self._keepers()],
             unlisted=self._models.tools(),
             clock=self._clock,
+            lines=self.lines,
         )
         self._gateway = self._governing(registry, local, policies, guards, approve)
         self.tools = ToolSet(self._gateway, self._call, CallContext(), self._clock.now)
@@ -326,6 +330,7 @@ class Runtime:
             play=self._run,
             ids=partial(next, self._ids),
             forget=self._budgets.forget,
+            lines=self.lines,
         )
 
     async def _run(

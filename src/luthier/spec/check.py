@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from luthier.errors import Fault
 from luthier.spec.ensemble import (
     ApiConfig,
     CodeConfig,
@@ -17,15 +15,14 @@ from luthier.spec.ensemble import (
 )
 from luthier.spec.order import circles
 from luthier.spec.provider import USUAL, provider_name
-from luthier.spec.scripts import entry_point, find_script
+from luthier.spec.script_check import script_faults
 from luthier.spec.words import as_suggestion, listed, meant, quoted
 from luthier.web import UrlRules
 
 if TYPE_CHECKING:
+    from luthier.errors import Fault
     from luthier.spec.ensemble import Step
     from luthier.spec.project import Project
-
-_MAX_SCRIPT_BYTES = 4 * 1024 * 1024
 
 Known = Mapping[str, Ensemble] | Iterable[str]
 """The ensembles that there are: by name, or only their names."""
@@ -47,7 +44,8 @@ def check_ensemble(
             case EnsembleConfig():
                 faults += _check_nested(step, step.config, names, known)
             case CodeConfig():
-                faults += _check_script(step, step.config, project)
+                script = step.config.script
+                faults += script_faults(project.root, script, step.origin, "config", "script", entry=True)
             case ThinkConfig():
                 faults += _check_model(step, step.config, project)
             case ApiConfig():
@@ -95,23 +93,6 @@ def _check_nested(step: Step, config: EnsembleConfig, names: set[str], known: Kn
         if declared.required and declared.default is None and name not in given:
             message = f"the ensemble {quoted(config.ensemble)} needs the input {quoted(name)}"
             yield step.origin.fault(message, "inputs")
-
-
-def _check_script(step: Step, config: CodeConfig, project: Project) -> Iterable[Fault]:
-    try:
-        path = find_script(project.root, config.script)
-        with path.open("rb") as stream:
-            source = stream.read(_MAX_SCRIPT_BYTES).decode("utf-8-sig")
-        entry_point(source, Path(config.script).stem)
-    except SyntaxError as error:
-        message = f"{config.script} is not Python: {error.msg}"
-        yield Fault(message, config.script, error.lineno or 0, error.offset or 0)
-    except UnicodeDecodeError:
-        yield step.origin.fault(f"{config.script} is not UTF-8 text", "config", "script")
-    except (OSError, RecursionError, MemoryError) as error:
-        yield step.origin.fault(f"{config.script} cannot be read: {error}", "config", "script")
-    except ValueError as error:
-        yield step.origin.fault(str(error), "config", "script")
 
 
 def _check_model(step: Step, config: ThinkConfig, project: Project) -> Iterable[Fault]:

@@ -11,6 +11,7 @@ from luthier.spec.check_launch import check_launch
 from luthier.spec.credentials import SECRET_FIELDS, written_credentials
 from luthier.spec.document import dotted
 from luthier.spec.reader import camel
+from luthier.spec.script_check import script_faults
 from luthier.spec.urls import rules_of, told, urls_of
 from luthier.spec.words import as_suggestion, listed, quoted
 from luthier.web import form_fault
@@ -38,6 +39,8 @@ def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:
         faults += check_launch(entry, project)
     for provider in project.providers.values():
         faults += _check_provider(provider, names)
+    for index, script in enumerate(project.custom_tools):
+        faults += script_faults(project.root, script, project.origin, "custom_tools", index)
     return faults
 
 

@@ -189,7 +189,10 @@ class EnvFile:
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
-    """What luthier.yaml says, or Python in its place (`file` None). `unused`: keys of later versions."""
+    """What luthier.yaml says, or Python in its place (`file` None). `unused`: keys of later versions.
+
+    `custom_tools` are Python files below `scripts/` whose tools are the project's.
+    """
 
     root: Path
     file: Path | None = None
@@ -198,6 +201,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     allowed_commands: tuple[str, ...] = ALLOWED_COMMANDS
     launch_profiles: dict[str, LaunchProfile] = {}
     expose_env: tuple[str, ...] = ()
+    custom_tools: tuple[str, ...] = ()
     env_file: EnvFile | None = None
     audit: AuditSettings = AuditSettings()
     policies: Policies = Policies()

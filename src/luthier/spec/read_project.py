@@ -21,6 +21,7 @@ from luthier.spec.read import in_order
 from luthier.spec.read_profiles import read_profiles
 from luthier.spec.read_providers import read_providers
 from luthier.spec.reader import Reader, Sink
+from luthier.spec.scripts import script_path
 from luthier.spec.serve import read_serve
 from luthier.spec.servers import read_servers
 from luthier.spec.words import quoted
@@ -109,6 +110,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
         "allowed_commands": ALLOWED_COMMANDS if commands is None else commands,
         "launch_profiles": read_profiles(reader),
         "expose_env": exposed,
+        "custom_tools": _read_custom_tools(reader),
         "env_file": _read_env_file(reader, root),
         "audit": _read_audit(reader),
         "policies": read_policies(reader),
@@ -122,6 +124,17 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
     }
     reader.done({"env": "names from a file: `env_file`; names that ensembles may read: `expose_env`"})
     return fields
+
+
+def _read_custom_tools(reader: Reader) -> tuple[str, ...]:
+    """Python files below `scripts/`, written as in a step of `code`."""
+    read = []
+    for index, written in enumerate(reader.texts("custom_tools") or ()):
+        try:
+            read.append(script_path(written))
+        except ValueError as error:
+            reader.sink.add(str(error), (*reader.places["custom_tools"], index))
+    return tuple(dict.fromkeys(read))
 
 
 def _read_store(reader: Reader, *, production: bool) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
+from luthier.caller import NO_LINE, Caller, Lines
 from luthier.clock import Clock, Deadline, SystemClock
-from luthier.errors import CallTimeoutError, NotFoundError, ToolDefinitionError
-from luthier.taint import UNTRUSTED, Label, Labelled
+from luthier.errors import CallerError, CallTimeoutError, NotFoundError, ToolDefinitionError
+from luthier.taint import UNTRUSTED, Confidentiality, Label, Labelled
 from luthier.text import near
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    from luthier.caller import Ability, Level, Line
     from luthier.context import CallContext
     from luthier.tools.call import ToolCall
     from luthier.tools.result import Reply
@@ -66,12 +70,16 @@ class LocalTools:
         *,
         unlisted: Iterable[LocalTool] = (),
         clock: Clock | None = None,
+        lines: Lines | None = None,
     ) -> None:
         """`unlisted` ones are called by those who know of them, and offered to nobody.
+
+        `lines` lead to the clients that calls are made for.
 
         Raises ToolDefinitionError when two tools share a name, across custom and built-in ones too.
         """
         self._clock = clock or SystemClock()
+        self._lines = lines or Lines()
         self._tools: dict[ToolUri, LocalTool] = {}
         names: dict[str, ToolUri] = {}
         hidden = tuple(unlisted)
@@ -105,15 +113,56 @@ class LocalTools:
         """
         entry = self.get(call.uri)
         seconds = entry.timeout if call.timeout is None else call.timeout
+        left = None
         if call.context.deadline is not None:
             left = call.context.deadline - self._clock.monotonic()
             seconds = left if seconds is None else min(seconds, left)
-        deadline = Deadline(self._clock, seconds)
+        deadline, last = Deadline(self._clock, seconds), Deadline(self._clock, left)
+        line = self._lines.of(call.context.root)
         try:
             async with deadline:
-                return await entry.carry(call)
+                if line is NO_LINE:
+                    return await entry.carry(call)
+                async with last:  # which is not paused
+                    return await _carried(entry, call, _Guarded(line, call, deadline))
         except TimeoutError:
-            if not deadline.expired:
+            if not deadline.expired and not last.expired:
                 raise
             message = f"{call.uri} did not answer within {seconds:g} s."
             raise CallTimeoutError(message, tool=call.uri.name, phase="call", sent=True) from None
+
+
+async def _carried(entry: LocalTool, call: ToolCall, line: _Guarded) -> Reply:
+    reply = await entry.carry(msgspec.structs.replace(call, caller=Caller(line)))
+    return msgspec.structs.replace(reply, label=reply.label.join(UNTRUSTED)) if line.asked else reply
+
+
+class _Guarded:
+    """The line that one call of a tool is given: what it was given as secret does not go out by it.
+
+    The tool's own time stands still while somebody is asked, and what is answered is nobody's word here.
+    """
+
+    def __init__(self, line: Line, call: ToolCall, deadline: Deadline) -> None:
+        self._line = line
+        self._deadline = deadline
+        label = call.arguments.whole.join(call.context.control)
+        self._open = label.confidentiality is not Confidentiality.secret
+        self.asked = False
+
+    def can(self, what: Ability) -> bool:
+        return self._open and self._line.can(what)
+
+    async def log(self, level: Level, text: str) -> None:
+        if self._open:
+            await self._line.log(level, text)
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        await self._line.progress(done, total, message if self._open else "")
+
+    async def ask(self, what: Ability, params: Mapping[str, Any], key: str) -> dict[str, Any]:
+        if not self._open:
+            raise CallerError("The caller is not asked by a tool that was given something secret.")
+        self.asked = True
+        with self._deadline.paused():
+            return await self._line.ask(what, params, key)

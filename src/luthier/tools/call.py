@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from luthier.caller import NOBODY, Caller
 from luthier.context import CallContext
 from luthier.secrets import Secret
 from luthier.taint import Labelled
@@ -18,6 +19,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
     `headers` go along with this call alone, over HTTP, and are written down nowhere. `web` says where a call
     of `builtin://http` may lead: it comes from what the project spells out, never from the arguments.
+    `caller` is put in where a tool of this process is called for a client that can be told and asked.
     """
 
     id: str
@@ -27,3 +29,4 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     headers: dict[str, Secret] | None = None
     web: UrlRules = UrlRules()
+    caller: Caller = NOBODY

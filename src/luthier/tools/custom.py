@@ -6,7 +6,8 @@
         return a + b
 
 The first paragraph of the docstring is the description. A parameter annotated `CallContext` is given the
-context of the call and is not in the schema. Functions that are not async run in a thread.
+context of the call and is not in the schema; neither is one annotated `Caller`, by which an async function
+tells and asks whoever called from outside. Functions that are not async run in a thread.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ import msgspec
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
+from luthier.caller import NOBODY, Caller
 from luthier.context import CallContext
-from luthier.errors import ToolDefinitionError
+from luthier.errors import CallerError, ToolDefinitionError
 from luthier.redaction import logger
 from luthier.taint import UNTRUSTED, Label
 from luthier.text import one_line
@@ -76,10 +78,13 @@ class CustomTool(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.tool.uri}>"
 
-    async def run(self, arguments: dict[str, Any], context: CallContext) -> Reply:
-        """Run the function on JSON arguments. What it raises comes back as an error reply."""
+    async def run(self, arguments: dict[str, Any], context: CallContext, caller: Caller = NOBODY) -> Reply:
+        """Run the function on JSON arguments. What it raises comes back as an error reply.
+
+        Raises CallerError where the function asks a caller that cannot be asked.
+        """
         try:
-            given = self._parameters.read(arguments, context)
+            given = self._parameters.read(arguments, context, caller)
         except ValidationError as error:
             return _error(_faults(error))
         try:
@@ -90,12 +95,14 @@ class CustomTool(Generic[P, R]):
                 if inspect.isawaitable(value):
                     value = await value
             return _reply(value)
+        except CallerError:
+            raise
         except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a stranger's function does is an answer)
             _log.info("%s failed", self.tool.uri, exc_info=True)
             return _error(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
     async def carry(self, call: ToolCall) -> Reply:
-        return await self.run(call.arguments.value, call.context)
+        return await self.run(call.arguments.value, call.context, call.caller)
 
 
 @overload
@@ -152,6 +159,7 @@ class _Parameters:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._contexts: list[str] = []
+        self._callers: list[str] = []
         # From the model's fields to the parameters: these may have names that no field may have.
         self._names: dict[str, str] = {}
         fields: dict[str, Any] = {}
@@ -161,6 +169,9 @@ class _Parameters:
                 hint = hints.get(parameter.name, Any)
                 if hint is CallContext or CallContext in get_args(hint):
                     self._contexts.append(_by_keyword(parameter))
+                    continue
+                if hint is Caller or Caller in get_args(hint):
+                    self._callers.append(_by_keyword(_of_async(parameter, function)))
                     continue
                 field = f"parameter_{len(fields)}"
                 self._names[field] = _by_keyword(parameter)
@@ -179,11 +190,11 @@ class _Parameters:
         del self.schema["title"]
         self.schema.setdefault("properties", {})
 
-    def read(self, arguments: dict[str, Any], context: CallContext) -> dict[str, Any]:
+    def read(self, arguments: dict[str, Any], context: CallContext, caller: Caller) -> dict[str, Any]:
         """The function's keyword arguments. Raises ValidationError."""
         model = self._model.model_validate(arguments)
         given = {name: getattr(model, field) for field, name in self._names.items()}
-        return given | dict.fromkeys(self._contexts, context)
+        return given | dict.fromkeys(self._contexts, context) | dict.fromkeys(self._callers, caller)
 
 
 def _open_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -196,6 +207,15 @@ def _hinted(function: Callable[..., Any]) -> Callable[..., Any]:
     while isinstance(function, partial):
         function = function.func
     return function if inspect.isroutine(function) else type(function).__call__
+
+
+def _of_async(parameter: inspect.Parameter, function: Callable[..., Any]) -> inspect.Parameter:
+    if inspect.iscoroutinefunction(function):
+        return parameter
+    raise ToolDefinitionError(
+        f"{parameter} cannot be a parameter of a tool that is not async: telling and asking is awaited.",
+        hint="Write `async def`.",
+    )
 
 
 def _by_keyword(parameter: inspect.Parameter) -> str:

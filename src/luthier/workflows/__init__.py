@@ -2,6 +2,7 @@
 
 from luthier.workflows.files import FileRecords
 from luthier.workflows.nodes import Node
+from luthier.workflows.operations.scripts import load_module
 from luthier.workflows.plan import Plan, plan
 from luthier.workflows.record import Entry, decode, encode, encode_all
 from luthier.workflows.run import Run, StepStatus
@@ -21,6 +22,7 @@ __all__ = [
     "decode",
     "encode",
     "encode_all",
+    "load_module",
     "plan",
     "run_ensemble",
 ]

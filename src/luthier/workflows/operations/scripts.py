@@ -64,7 +64,7 @@ class Scripts:
             if known is not None:
                 return known
             version = _version(path)
-            function = _function(_module(path), path.stem)
+            function = _function(load_module(path), path.stem)
             self._loaded[path] = version, function
             return function
 
@@ -74,8 +74,11 @@ def _version(path: Path) -> object:
     return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_dev
 
 
-def _module(path: Path) -> Any:
-    """The file as a module, entered in `sys.modules`, where dataclasses look their module up by name."""
+def load_module(path: Path) -> Any:
+    """The file as a module, entered in `sys.modules`, where dataclasses look their module up by name.
+
+    Runs it, so it may raise anything.
+    """
     name = f"luthier_script:{path}"
     loader = _Loader(name, str(path))
     module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
