@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from luthier.errors import LuthierError, SpecError
 from luthier.serve import Listening, Service
-from luthier.serve.listening import address_of
+from luthier.serve.listening import address_of, bind
 from luthier.testing import MemoryAudit
 from tests.serve.house import SECRET, given_up, greeter, house
 
@@ -185,6 +186,13 @@ async def test_an_address_that_is_not_to_be_listened_on(tmp_path: Path, address:
     async with house(tmp_path, serve={"clients": CLIENTS}) as runtime:
         with pytest.raises(SpecError, match=why):
             Listening.on(address, Service(runtime), runtime.project, runtime.environ)
+
+
+def test_an_answer_in_pieces_does_not_wait_for_the_other_side() -> None:
+    with bind("127.0.0.1:0") as bound, socket.create_connection(bound.getsockname()):
+        accepted, _ = bound.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_addresses_are_taken_apart() -> None:

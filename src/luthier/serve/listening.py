@@ -46,9 +46,12 @@ def bind(address: str) -> socket.socket:
     host, port = address_of(address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        bound = socket.create_server((host, port), family=family)
     except OSError as error:
         raise LuthierError(f"{address} cannot be listened on: {error.strerror}.") from error
+    # What is accepted inherits it: an answer in several pieces must not wait for the other side's word.
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return bound
 
 
 def _fault(message: str, suggestion: str) -> SpecError:
