@@ -1,7 +1,7 @@
 """What one hop costs: `luthier serve --http` and FastMCP's proxies in front of the same server by HTTP.
 
-The same bare client calls the server directly and through each of them, in turns; what a hop adds is its median
-less the direct one. CPU is that of the process in the middle.
+The same bare client calls the server directly and through each of them, in turns; what a hop adds is its
+median less the direct one. CPU is that of the process in the middle.
 
 usage: serving.py [ROUNDS]
 """

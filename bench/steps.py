@@ -1,8 +1,8 @@
 """What a step costs in an ensemble and in LangGraph: in a loop, in a row, side by side; durable and not.
 
 The cheapest real step of each: a node of LangGraph is an async function that adds one (`code`: a plain one,
-which it runs in a thread), ours a `transform` that adds one (`code`: a script's function). Ours is heard by an
-observer, and its record is kept.
+which it runs in a thread), ours a `transform` that adds one (`code`: a script's function). Ours is heard by
+an observer, and its record is kept.
 
 usage: steps.py [ROUNDS]
 """
