@@ -18,7 +18,7 @@ from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_poin
 from luthier.tools import Envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 VERSION = 1
 """Of this format. A record of a later one is refused."""
@@ -220,17 +220,17 @@ def _fields(data: Data) -> Iterator[tuple[str, Any]]:
     secret = _label_of(data).confidentiality is Confidentiality.secret
     for name in data.__struct_fields__:
         value = getattr(data, name)
+        if value is None or value is NULL or value is TRUSTED:
+            continue
         match value:
+            case str() | float() | bool():
+                yield name, value
             case Labelled():
-                if value is not NULL:
-                    yield name, keep_labelled(value)
+                yield name, keep_labelled(value)
             case Label():
-                if value is not TRUSTED:
-                    yield name, value.to_json()
+                yield name, value.to_json()
             case Failure():
                 yield name, _kept_failure(value, secret=secret)
-            case None:
-                pass
             case _:
                 yield name, value
 
@@ -248,7 +248,7 @@ def _label_of(data: Data) -> Label:
 def _kept_failure(failure: Failure, *, secret: bool) -> dict[str, Any]:
     if secret:
         return {"kind": failure.kind, "message": WITHHELD}
-    facts, _ = _plain(failure.facts)
+    facts = _plain(failure.facts, "", frozenset(), [])
     return {"kind": failure.kind, "message": failure.message, "facts": facts, "note": failure.note}
 
 
@@ -256,17 +256,14 @@ def keep_labelled(labelled: Labelled[Any]) -> dict[str, Any]:
     """`{value, label?, parts?, envelopes?, withheld?}`; the last two are lists of JSON Pointers."""
     if labelled.label.confidentiality is Confidentiality.secret:
         return {"value": None, "label": labelled.label.to_json(), "withheld": [""]}
-    secret = {
-        pointer
-        for pointer, label in labelled.parts.items()
-        if label.confidentiality is Confidentiality.secret
-    }
-    value, envelopes = _plain(labelled.value, secret)
-    kept: dict[str, Any] = {"value": value}
-    if labelled.label != TRUSTED:
+    parts = labelled.parts.items()
+    secret = {pointer for pointer, label in parts if label.confidentiality is Confidentiality.secret}
+    envelopes: list[str] = []
+    kept: dict[str, Any] = {"value": _plain(labelled.value, "", secret, envelopes)}
+    if labelled.label is not TRUSTED and labelled.label != TRUSTED:
         kept["label"] = labelled.label.to_json()
-    if labelled.parts:
-        kept["parts"] = {pointer: label.to_json() for pointer, label in labelled.parts.items()}
+    if parts:
+        kept["parts"] = {pointer: label.to_json() for pointer, label in parts}
     if envelopes:
         kept["envelopes"] = envelopes
     if secret:
@@ -274,31 +271,35 @@ def keep_labelled(labelled: Labelled[Any]) -> dict[str, Any]:
     return kept
 
 
-def _plain(value: Any, secret: Iterable[str] = ()) -> tuple[Any, list[str]]:
-    """The value as plain JSON, null at the secret pointers, and the pointers at which an envelope stood."""
-    withheld = frozenset(secret)
-    envelopes: list[str] = []
+def _plain(value: Any, pointer: str, withheld: Set[str], envelopes: list[str]) -> Any:
+    """The value as plain JSON, null at the pointers that are withheld; notes where an envelope stood."""
+    if pointer in withheld:
+        return None
+    match value:
+        case str():
+            return known.blot_known(value)
+        case None | int() | float():
+            return value
+        case dict():
+            return _plain_members(value, pointer, withheld, envelopes)
+        case list() | tuple():
+            return [
+                _plain(item, f"{pointer}/{index}", withheld, envelopes) for index, item in enumerate(value)
+            ]
+        case Envelope():
+            envelopes.append(pointer)
+            return _plain_members(_spread(value), pointer, withheld, envelopes)
+        case _:
+            return value
 
-    def plain(value: Any, pointer: str) -> Any:
-        if pointer in withheld:
-            return None
-        match value:
-            case Envelope():
-                envelopes.append(pointer)
-                return members(_spread(value), pointer)
-            case dict():
-                return members(value, pointer)
-            case str():
-                return known.blot_known(value)
-            case list() | tuple():
-                return [plain(item, f"{pointer}/{index}") for index, item in enumerate(value)]
-            case _:
-                return value
 
-    def members(value: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-        return {key: plain(item, f"{pointer}/{escape_pointer(key)}") for key, item in value.items()}
-
-    return plain(value, ""), envelopes
+def _plain_members(
+    members: Mapping[str, Any], pointer: str, withheld: Set[str], envelopes: list[str]
+) -> dict[str, Any]:
+    return {
+        key: _plain(item, f"{pointer}/{escape_pointer(key)}", withheld, envelopes)
+        for key, item in members.items()
+    }
 
 
 def read_labelled(kept: Any) -> Labelled[Any]:
