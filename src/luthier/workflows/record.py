@@ -18,7 +18,7 @@ from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_poin
 from luthier.tools import Envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 VERSION = 1
 """Of this format. A record of a later one is refused."""
@@ -248,7 +248,7 @@ def _label_of(data: Data) -> Label:
 def _kept_failure(failure: Failure, *, secret: bool) -> dict[str, Any]:
     if secret:
         return {"kind": failure.kind, "message": WITHHELD}
-    facts = _plain(failure.facts, "", frozenset(), [])
+    facts = _plain(failure.facts, "", set(), [])
     return {"kind": failure.kind, "message": failure.message, "facts": facts, "note": failure.note}
 
 
@@ -271,7 +271,7 @@ def keep_labelled(labelled: Labelled[Any]) -> dict[str, Any]:
     return kept
 
 
-def _plain(value: Any, pointer: str, withheld: Set[str], envelopes: list[str]) -> Any:
+def _plain(value: Any, pointer: str, withheld: set[str], envelopes: list[str]) -> Any:
     """The value as plain JSON, null at the pointers that are withheld; notes where an envelope stood."""
     if pointer in withheld:
         return None
@@ -294,7 +294,7 @@ def _plain(value: Any, pointer: str, withheld: Set[str], envelopes: list[str]) -
 
 
 def _plain_members(
-    members: Mapping[str, Any], pointer: str, withheld: Set[str], envelopes: list[str]
+    members: Mapping[str, Any], pointer: str, withheld: set[str], envelopes: list[str]
 ) -> dict[str, Any]:
     return {
         key: _plain(item, f"{pointer}/{escape_pointer(key)}", withheld, envelopes)

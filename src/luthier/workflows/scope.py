@@ -10,9 +10,13 @@ from luthier.workflows.record import NULL
 from luthier.workflows.run import StepStatus, status_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from luthier.expr import Compiled
     from luthier.workflows.machine import State
     from luthier.workflows.progress import Progress
+
+    _Maker = Callable[[Progress, Progress], Labelled[Any] | None]
 
 
 class RunScope(Mapping[str, Labelled[Any]]):
@@ -21,27 +25,32 @@ class RunScope(Mapping[str, Labelled[Any]]):
     `viewer` None: from outside of all control steps.
     """
 
-    def __init__(self, fixed: Mapping[str, Labelled[Any]], state: State) -> None:
+    __slots__ = ("_ended", "_fixed", "_state", "_viewer")
+
+    def __init__(
+        self,
+        fixed: Mapping[str, Labelled[Any]],
+        state: State,
+        viewer: Progress | None = None,
+        ended: dict[str, Labelled[Any]] | None = None,
+    ) -> None:
         self._fixed = fixed
         self._state = state
-        self._ended: dict[str, Labelled[Any]] = {}
-        self._viewer: Progress | None = None
-        self._brought: Mapping[str, Labelled[Any]] = {}
+        self._viewer = viewer
+        self._ended: dict[str, Labelled[Any]] = {} if ended is None else ended
 
     def seen_from(self, viewer: Progress) -> RunScope:
         """The same as seen from inside of control steps, with the names that they bring."""
         if viewer.parent is None and viewer.node.members is None:
             return self
-        inside = RunScope(self._fixed, self._state)
-        inside._ended = self._ended
-        inside._viewer = viewer
-        inside._brought = dict(_brought(viewer))
-        return inside
+        return RunScope(self._fixed, self._state, viewer, self._ended)
 
     def __getitem__(self, name: str) -> Labelled[Any]:
         if name == "state" and self._state.values:
             return self._current()
-        seen = self._fixed.get(name) or self._brought.get(name)
+        seen = self._fixed.get(name)
+        if seen is None and name in _BROUGHT and self._viewer is not None:
+            seen = _brought(name, self._viewer)
         if seen is not None:
             return seen
         if name not in self._state.plan.nodes:
@@ -73,47 +82,61 @@ class RunScope(Mapping[str, Labelled[Any]]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._fixed
-        yield from self._brought
+        if self._viewer is not None:
+            yield from dict.fromkeys(name for _, _, makers in _around(self._viewer) for name in makers)
         yield from self._state.plan.nodes
 
     def __len__(self) -> int:
-        return len(self._fixed) + len(self._brought) + len(self._state.plan.nodes)
+        return sum(1 for _ in self)
 
 
-def _brought(viewer: Progress) -> Iterator[tuple[str, Labelled[Any]]]:
-    """The names that control steps bring, those of the innermost last."""
-    around: list[Progress] = [viewer]
-    while around[-1].parent is not None:
-        around.append(around[-1].parent)
-    for group, inner in zip(around[:0:-1], around[-2::-1], strict=True):
+def _brought(name: str, viewer: Progress) -> Labelled[Any] | None:
+    """What a name of those that control steps bring stands for: the innermost of them that brings it."""
+    for group, inner, makers in _around(viewer):
+        if name in makers:
+            return makers[name](group, inner)
+    return None
+
+
+def _around(viewer: Progress) -> Iterator[tuple[Progress, Progress, Mapping[str, _Maker]]]:
+    """Each control step, what stands in it on the way to the viewer, and the names that it brings there.
+
+    Innermost first, and before all others what the viewer's own expressions see.
+    """
+    yield viewer, viewer, _BRINGS.get((viewer.node.kind, "itself"), {})
+    inner, group = viewer, viewer.parent
+    while group is not None:
         part = next((part for part, key in group.node.parts.items() if key == inner.node.key), "")
-        yield from _brought_to(group, inner, part)
-    yield from _brought_to(viewer, viewer, "itself")
+        yield group, inner, _BRINGS.get((group.node.kind, part), {})
+        inner, group = group, group.parent
 
 
-def _brought_to(group: Progress, inner: Progress, part: str) -> Iterator[tuple[str, Labelled[Any]]]:
-    """What a control step brings to one of its parts, or to its own expressions."""
-    match group.node.kind, part:
-        case "foreach" | "map-reduce", "body":
-            index = _number(inner)
-            if group.items is not None:
-                yield "item", group.items[index]
-            yield "index", Labelled(index, group.control)
-        case "foreach", "itself":
-            yield "lastBatchResults", _results(group, group.bodies[group.since :])
-        case "while", "body":
-            index = _number(inner)
-            yield "iteration", Labelled(index, group.control)
-            yield "lastIterationResults", _last_of(group, index - 1)
-        case "while", "itself":
-            yield "iteration", Labelled(len(group.bodies), group.control)
-            yield "lastIterationResults", _last_of(group, len(group.bodies) - 1)
-        case "map-reduce", "reduce":
-            results = _results(group, group.bodies)
-            yield "mapResults", results
-            yield "results", results
-        case "try", "catch":
-            yield "error", _caught(group)
+def _item(group: Progress, inner: Progress) -> Labelled[Any] | None:
+    return None if group.items is None else group.items[_number(inner)]
+
+
+def _index(group: Progress, inner: Progress) -> Labelled[Any]:
+    return Labelled(_number(inner), group.control)
+
+
+def _last_batch(group: Progress, _: Progress) -> Labelled[Any]:
+    return _results(group, group.bodies[group.since :])
+
+
+def _iterations(group: Progress, _: Progress) -> Labelled[Any]:
+    return Labelled(len(group.bodies), group.control)
+
+
+def _result_before(group: Progress, inner: Progress) -> Labelled[Any]:
+    return _result_of(group, _number(inner) - 1)
+
+
+def _result_so_far(group: Progress, _: Progress) -> Labelled[Any]:
+    return _result_of(group, len(group.bodies) - 1)
+
+
+def _all_results(group: Progress, _: Progress) -> Labelled[Any]:
+    return _results(group, group.bodies)
 
 
 def _number(body: Progress) -> int:
@@ -126,20 +149,34 @@ def _results(group: Progress, bodies: list[Progress]) -> Labelled[Any]:
     return merge(outputs).joined(group.control)
 
 
-def _last_of(group: Progress, index: int) -> Labelled[Any]:
+def _result_of(group: Progress, index: int) -> Labelled[Any]:
     if index < 0:
         return Labelled(None, group.control)
     ended = group.bodies[index].ended
     return NULL if ended is None else ended.output
 
 
-def _caught(group: Progress) -> Labelled[Any]:
+def _caught(group: Progress, _: Progress) -> Labelled[Any]:
     """What `catch` is there for: the error, the step that it came from, and its kind as a name."""
     caught = group.caught
     if caught is None:
         return NULL
     error = caught.error
     return Labelled({**error.view(), "name": error.kind, "step": caught.step}, caught.label)
+
+
+_BRINGS: dict[tuple[str, str], dict[str, _Maker]] = {
+    ("foreach", "body"): {"item": _item, "index": _index},
+    ("foreach", "itself"): {"lastBatchResults": _last_batch},
+    ("while", "body"): {"iteration": _index, "lastIterationResults": _result_before},
+    ("while", "itself"): {"iteration": _iterations, "lastIterationResults": _result_so_far},
+    ("map-reduce", "body"): {"item": _item, "index": _index},
+    ("map-reduce", "reduce"): {"mapResults": _all_results, "results": _all_results},
+    ("try", "catch"): {"error": _caught},
+}
+"""The names that a kind of control step brings to one of its parts, or to its own expressions."""
+
+_BROUGHT = frozenset(name for makers in _BRINGS.values() for name in makers)
 
 
 def label_named(compiled: Compiled, names: Mapping[str, Labelled[Any]]) -> Label:
