@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -209,8 +211,9 @@ def test_values_that_cannot_be_carried_are_told_in_one_line(project: Path) -> No
 
 
 def test_a_record_that_cannot_be_kept_does_not_take_the_result_with_it(project: Path) -> None:
-    (project / ".luthier").mkdir()
-    (project / ".luthier" / "runs").write_text("in the way")
+    assert run(project, "run", "hello").returncode == 0
+    with closing(sqlite3.connect(project / ".luthier" / "luthier.db")) as store:
+        store.execute("DROP TABLE run_entries")
     done = run(project, "run", "hello")
     assert done.returncode == 0
     assert "could not be kept" in done.stderr

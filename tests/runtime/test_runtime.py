@@ -40,6 +40,9 @@ GREETING = {
     "agents": [{"name": "greet", "operation": "tools", "config": {"mcp": "greeter", "tool": "greet"}}],
     "outputs": {"said": "${greet.output}"},
 }
+STUCK = GREETING | {
+    "agents": [{"name": "greet", "operation": "tools", "config": {"mcp": "greeter", "tool": "hang"}}]
+}
 ENTRY = {"command": "python", "args": ["none.py"]}
 
 
@@ -104,11 +107,8 @@ async def test_faults_of_an_ensemble_are_raised_before_anything_starts(tmp_path:
 
 
 async def test_a_run_ends_at_its_timeout(tmp_path: Path) -> None:
-    stuck = GREETING | {
-        "agents": [{"name": "greet", "operation": "tools", "config": {"mcp": "greeter", "tool": "hang"}}]
-    }
     async with opened(tmp_path) as rt:
-        run = await rt.run(stuck, run_timeout=0.05)
+        run = await rt.run(STUCK, run_timeout=0.05)
     assert not run.success
     assert run.error is not None
     assert run.error["kind"] == "timeout"
@@ -117,9 +117,38 @@ async def test_a_run_ends_at_its_timeout(tmp_path: Path) -> None:
 async def test_the_record_of_a_run_is_kept(tmp_path: Path) -> None:
     async with opened(tmp_path) as rt:
         run = await rt.run(GREETING)
-    (file,) = (tmp_path / ".luthier" / "runs").iterdir()
-    assert file.stem == run.id
-    assert len(file.read_text().splitlines()) == len(run.record)
+        assert rt.runs.record(run.id) == run.record
+    async with opened(tmp_path) as rt:
+        assert rt.runs.record(run.id) == run.record
+        assert [row.id for row in rt.runs.list()] == [run.id]
+        assert rt.runs.get(run.id).status == "ok"
+        with pytest.raises(NotFoundError, match="luthier runs list"):
+            rt.runs.get("another")
+
+
+async def test_a_run_that_was_started_goes_on_by_itself(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        handle = rt.start(GREETING)
+        run = await handle.wait()
+        assert (run.id, run.success) == (handle.id, True)
+        with pytest.raises(InputError):
+            rt.start(GREETING | {"inputs": {"name": {"type": "string", "required": True}}})
+
+
+async def test_a_run_that_was_started_can_be_cancelled(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        handle = rt.start(STUCK)
+        handle.cancel()
+        run = await handle.wait()
+        assert run.error == {"kind": "cancelled", "message": "the run was cancelled"}
+        assert rt.runs.get(handle.id).status == "cancelled"
+
+
+async def test_what_was_started_is_called_off_when_the_runtime_closes(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rt:
+        handle = rt.start(STUCK)
+    with pytest.raises(asyncio.CancelledError):
+        await handle.wait()
 
 
 async def test_a_call_is_governed_and_answers_with_a_labelled_result(tmp_path: Path) -> None:

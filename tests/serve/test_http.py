@@ -167,7 +167,7 @@ async def test_the_token_of_a_caller_goes_nowhere(tmp_path: Path) -> None:
         await asked(f"{url}/mcp/tools/greeting", "POST", json={"arguments": {"name": "Bo"}})
     assert CI not in str(server.received)
     assert CI not in str(audit.records)
-    assert all(CI not in file.read_text() for file in (tmp_path / ".luthier" / "runs").iterdir())
+    assert all(CI.encode() not in file.read_bytes() for file in (tmp_path / ".luthier").glob("luthier.db*"))
 
 
 @pytest.mark.parametrize(

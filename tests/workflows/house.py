@@ -17,7 +17,7 @@ from luthier.govern.endorsement import endorsed, misfit, source_of
 from luthier.spec import Ensemble, Project, ServerEntry, read_ensemble
 from luthier.taint import UNTRUSTED, Label, Labelled
 from luthier.tools import Refusal, Reply, Tool, ToolCall, ToolResult
-from luthier.workflows import Entry, Run, Services, run_ensemble
+from luthier.workflows import Entry, MemoryRuns, Run, Services, run_ensemble
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -130,14 +130,12 @@ class Heard:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-class Kept:
-    """Records in memory."""
+class Kept(MemoryRuns):
+    """Runs in memory, their records by id."""
 
-    def __init__(self) -> None:
-        self.records: dict[str, tuple[Entry, ...]] = {}
-
-    def keep(self, run: str, entries: Sequence[Entry]) -> None:
-        self.records[run] = tuple(entries)
+    @property
+    def records(self) -> dict[str, tuple[Entry, ...]]:
+        return {row.id: self.read(row.id) for row in self.list(limit=1000)}
 
 
 class House:
@@ -171,7 +169,7 @@ class House:
             observers=Observers([self.heard]),
             ensembles=self.library.__getitem__,
             environ=environ or {},
-            records=self.kept,
+            runs=self.kept,
             new_id=lambda: next(ids),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ from luthier.taint import (
     escape_pointer,
 )
 from luthier.tools import Envelope
-from luthier.workflows import Entry, FileRecords, decode, encode, encode_all
+from luthier.workflows import Entry, decode, encode
 from luthier.workflows.record import (
     WITHHELD,
     AttemptFailed,
@@ -37,9 +37,6 @@ from luthier.workflows.record import (
     StepEnded,
     StepStarted,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LABEL = Label(Integrity.untrusted, Confidentiality.private, frozenset({Source("s", "one", "c")}))
 FAILURE = Failure(kind="code", message="no", facts={"line": 3, "list": [1]}, note="for the operator")
@@ -210,20 +207,3 @@ class TestReading:
 
     def test_nothing_is_an_empty_record(self) -> None:
         assert decode(b"") == decode(b"\n") == ()
-
-
-class TestFiles:
-    def test_a_record_is_one_file_that_only_its_owner_can_read(self, tmp_path: Path) -> None:
-        records = FileRecords(tmp_path / "deep" / "runs")
-        entries = [entry(StepStarted(), 1), entry(BranchTaken(taken=True), 2)]
-        records.keep("r-1", entries)
-        path = records.path("r-1")
-        assert [child.name for child in path.parent.iterdir()] == ["r-1.jsonl"]
-        assert path.stat().st_mode & 0o777 == 0o600
-        assert path.read_bytes() == encode_all(entries)
-        assert decode(path.read_bytes()) == tuple(entries)
-
-    def test_where_it_cannot_be_written_there_is_no_half_of_it(self, tmp_path: Path) -> None:
-        (tmp_path / "runs").write_text("a file where the folder should be")
-        with pytest.raises(OSError, match="runs"):
-            FileRecords(tmp_path / "runs").keep("r", [])

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from luthier.errors import ConnectError, InputError, SpecError
+from luthier.errors import ConnectError, InputError, SpecError, StoreError
 from luthier.events import RunBegan, RunDone, StepBegan, StepDone
 from luthier.tools import Reply
-from luthier.workflows import decode, plan
+from luthier.workflows import Entry, MemoryRuns, RunRow, decode, plan
 from luthier.workflows.machine import fold
 from tests.workflows.house import Gate, House, kinds, read, refusal
 from tests.workflows.playing import snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TWO = """
 ensemble: two
@@ -423,9 +426,9 @@ class TestRecord:
     async def test_one_that_cannot_be_kept_costs_the_run_nothing(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        class Full:
-            def keep(self, run: str, entries: Any) -> None:
-                raise OSError(f"disk full at {run}, {len(entries)} entries")
+        class Full(MemoryRuns):
+            def create(self, row: RunRow, entries: Sequence[Entry] = ()) -> None:
+                raise StoreError(f"disk full at {row.id}, {len(entries)} entries")
 
         run = await House(Gate({"s/one": {"n": 1}}), records=Full()).run(TWO)
         assert run.success

@@ -17,6 +17,7 @@ from luthier.cli import (
     init,
     mock,
     run,
+    runs,
     secrets,
     serve,
     servers,
@@ -69,5 +70,6 @@ app.add_typer(servers.app, name="servers")
 app.add_typer(tools.app, name="tools")
 app.add_typer(agents.app, name="agents")
 app.add_typer(approvals.app, name="approvals")
+app.add_typer(runs.app, name="runs")
 app.add_typer(secrets.app, name="secrets")
 app.add_typer(audit.app, name="audit")

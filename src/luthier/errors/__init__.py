@@ -16,6 +16,7 @@ No error is born with a secret in it that this process knows: what errors say is
     ├── AuditError             the audit log cannot be written
     │   └── ResultWithheldError   the call was made, and its result may not be handed out
     ├── RecordError            the record of a run cannot be read
+    ├── RunLostError           another process goes on with the run
     ├── SecretError            a secret cannot be had, kept or decrypted
     ├── StoreError             the store cannot be read or written
     ├── MockError              a test, or a replay, has no answer for what was called
@@ -56,6 +57,7 @@ from luthier.errors.base import (
     RecordError,
     Refused,
     ResultWithheldError,
+    RunLostError,
     SchemaError,
     SecretError,
     SpecError,
@@ -107,6 +109,7 @@ __all__ = [
     "RecordError",
     "Refused",
     "ResultWithheldError",
+    "RunLostError",
     "SchemaError",
     "SecretError",
     "SpecError",

@@ -158,6 +158,20 @@ class RecordError(LuthierError):
     """The record of a run cannot be read: torn, foreign, or of a later version."""
 
 
+class RunLostError(LuthierError):
+    """Another process goes on with the run, or went on with it meanwhile. Nothing of ours was written."""
+
+    def __init__(self, run: str, owner: str = "") -> None:
+        who = f" ({owner})" if owner else ""
+        hint = f"See how it stands: luthier runs show {run}"
+        super().__init__(f"The run {run} goes on in another process{who}.", hint=hint)
+        self.run = run
+        self.owner = owner
+
+    def facts(self) -> dict[str, Any]:
+        return {"run": self.run, "owner": self.owner}
+
+
 class SecretError(LuthierError):
     """A secret cannot be had, kept or decrypted: the vault, its key, a keyring or a file says no."""
 

@@ -11,22 +11,15 @@ from luthier.taint import UNTRUSTED, Labelled
 from luthier.tools import Refusal, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from typing import Protocol
+    from collections.abc import Callable, Mapping
 
     from luthier.events import Observer
     from luthier.govern import Gateway
+    from luthier.runtime.runs import RunHandle, Runs
     from luthier.spec import Ensemble
     from luthier.tools import Tool, ToolResult
     from luthier.uri import ToolUri
     from luthier.workflows import Run
-
-    class Play(Protocol):
-        """How a runtime runs an ensemble on somebody's behalf."""
-
-        def __call__(
-            self, ensemble: Ensemble, inputs: Labelled[Any], context: CallContext, observer: Observer, /
-        ) -> Awaitable[Run]: ...
 
 
 class Client:
@@ -37,14 +30,14 @@ class Client:
         id: str,
         *,
         gateway: Gateway,
-        play: Play,
+        runs: Runs,
         ids: Callable[[], str],
         forget: Callable[[str], None],
         lines: Lines,
     ) -> None:
         self.id = id
         self._gateway = gateway
-        self._play = play
+        self._runs = runs
         self._ids = ids
         self._forget = forget
         self._lines = lines
@@ -60,13 +53,18 @@ class Client:
 
         By `line` the client is told and asked while it lasts.
         """
-        context = self._context()
+        context = self._context(self._runs.new_id())
         with self._lines.during(context.root, line):
-            return await self._play(ensemble, Labelled(dict(inputs), UNTRUSTED), context, observer)
+            return await self._runs.play(ensemble, Labelled(dict(inputs), UNTRUSTED), context, observer)
+
+    def start(self, ensemble: Ensemble, inputs: Mapping[str, Any], *observers: Observer) -> RunHandle:
+        """Begin a run that goes on by itself. Raises InputError before anything starts."""
+        context = self._context(self._runs.new_id())
+        return self._runs.start(ensemble, Labelled(dict(inputs), UNTRUSTED), context, *observers)
 
     async def call(self, uri: ToolUri, arguments: Mapping[str, Any], line: Line = NO_LINE) -> ToolResult:
         """Call one tool. Raises Refused, and NotFoundError also for a tool that the client may not use."""
-        context = self._context()
+        context = self._context(self._ids())
         labelled = Labelled(dict(arguments), UNTRUSTED)
         try:
             with self._lines.during(context.root, line):
@@ -92,12 +90,12 @@ class Client:
         if address.scheme != "mcp":
             return self._gateway.local_tools()
         try:
-            return (await self._gateway.manifest(address.server, self._context())).tools
+            return (await self._gateway.manifest(address.server, self._context(self._ids()))).tools
         except (NotFoundError, WireError):
             return ()
 
-    def _context(self) -> CallContext:
-        return CallContext(principals=(self.principal,), root=self._ids())
+    def _context(self, root: str) -> CallContext:
+        return CallContext(principals=(self.principal,), root=root)
 
 
 def _fits(tool: Tool, address: ToolUri) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -17,8 +17,15 @@ from luthier.tools.custom import tool as make_tool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from luthier.connect import Servers
     from luthier.spec import ServerEntry
     from luthier.taint import Labelled
+
+    class Registered(Protocol):
+        """A registry of servers, or a store of them."""
+
+        def load(self) -> Servers: ...
+
 
 Source = str | Path | Mapping[str, Any] | Project | None
 
@@ -39,6 +46,17 @@ def project_of(source: Source, *, root: Path | None) -> Project:
 
 def with_servers(project: Project, added: Mapping[str, ServerEntry]) -> Project:
     return msgspec.structs.replace(project, servers={**project.servers, **added})
+
+
+def with_more(project: Project, servers: Mapping[str, Mapping[str, Any]] | Registered | None) -> Project:
+    """The project with more servers: as a mapping of entries, or those of a registry."""
+    if servers is None:
+        return project
+    if isinstance(servers, Mapping):
+        return with_servers(project, read_project({"mcpServers": dict(servers)}, root=project.root).servers)
+    found = servers.load()
+    project = msgspec.structs.replace(project, broken={**project.broken, **found.broken})
+    return with_servers(project, found.entries)
 
 
 def custom_tool(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTool[..., Any]:

@@ -6,12 +6,9 @@ import asyncio
 import itertools
 import os
 import secrets
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Self
 
 from luthier.caller import Lines
 from luthier.clock import Clock, SystemClock
@@ -45,41 +42,38 @@ from luthier.runtime.auditing import audit_log
 from luthier.runtime.client import Client
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.models import Models, with_models
-from luthier.runtime.parts import custom_tool, labelled, project_of, with_servers
+from luthier.runtime.parts import custom_tool, labelled, project_of, with_more, with_servers
+from luthier.runtime.runs import RunHandle, Runs
 from luthier.runtime.sources import sources_of, warn_of_written_credentials
 from luthier.runtime.tool_files import tools_of
 from luthier.runtime.toolset import ToolSet
 from luthier.secrets import find_keys
-from luthier.spec import Project, check_ensemble, read_project
+from luthier.spec import Project, check_ensemble
 from luthier.store import SqlState, database_of, with_registered
+from luthier.store.runs import SqlRuns
 from luthier.taint import Labelled
 from luthier.tools import Refusal, Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
 from luthier.tools.closed import id_of, read_closed
 from luthier.tools.headers import wrapped
 from luthier.uri import ToolUri
-from luthier.workflows import FileRecords, Run, Services, run_ensemble
+from luthier.workflows import MemoryRuns, Run, Services
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
     from types import TracebackType
 
-    from luthier.connect import Servers, ServerStore, StateStore
+    from luthier.connect import ServerStore, StateStore
     from luthier.govern import PolicyCall, Request, Review
     from luthier.govern.guard import Guard
     from luthier.models import Model
-    from luthier.runtime.parts import Source
+    from luthier.runtime.parts import Registered, Source
     from luthier.secrets import Secret
     from luthier.spec import Ensemble, ServerEntry
     from luthier.tools.builtin import LocalTool
     from luthier.tools.custom import CustomTool
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
-
-    class Registered(Protocol):
-        """A registry of servers, or a store of them."""
-
-        def load(self) -> Servers: ...
 
 
 STATE_FOLDER = ".luthier"
@@ -162,6 +156,7 @@ class Runtime:
             lines=self.lines,
         )
         self._gateway = self._governing(registry, local, policies, guards, approve)
+        self.runs = self._running()
         self.tools = ToolSet(self._gateway, self._call, CallContext(), self._clock.now)
 
     def _keepers(self) -> tuple[LocalTool, ...]:
@@ -190,6 +185,19 @@ class Runtime:
             handlers=handlers,
             show=show,
         )
+
+    def _running(self) -> Runs:
+        services = Services(
+            gateway=self._gateway,
+            clock=self._clock,
+            observers=self._observers,
+            ensembles=self._ensembles.get,
+            project=self.project,
+            environ=self._environ,
+            runs=SqlRuns(self._database) if self._database else MemoryRuns(),
+            state=self.state,
+        )
+        return Runs(services, self._budgets.forget)
 
     def _governing(
         self,
@@ -242,14 +250,7 @@ class Runtime:
         project = project_of(source, root=Path(root) if root is not None else None)
         environ = parts.get("environ")
         project = with_registered(project, os.environ if environ is None else environ)
-        if isinstance(servers, Mapping):
-            added = read_project({"mcpServers": dict(servers)}, root=project.root)
-            project = with_servers(project, added.servers)
-        elif servers is not None:
-            found = servers.load()
-            project = msgspec.structs.replace(project, broken={**project.broken, **found.broken})
-            project = with_servers(project, found.entries)
-        return cls(project, **parts)
+        return cls(with_more(project, servers), **parts)
 
     async def __aenter__(self) -> Self:
         self._watching = asyncio.create_task(self._switch.watch(self._manager.reconnect))
@@ -271,6 +272,7 @@ class Runtime:
     async def close(self) -> None:
         """Stop every server and end the audit segment. Always ends."""
         try:
+            await self.runs.close()
             await self._manager.close_all()
             await self._models.close()
             await self._http.close()
@@ -307,10 +309,25 @@ class Runtime:
         Labelled inputs keep their labels. A run that fails is a Run with `success` False. Raises SpecError,
         InputError or NotFoundError before anything starts. `run_timeout` is seconds for the whole run.
         """
-        found = self.ensemble(ensemble)
-        deadline = None if run_timeout is None else self._clock.monotonic() + run_timeout
-        context = CallContext(principals=(OPERATOR,), root=next(self._ids), deadline=deadline)
-        return await self._run(found, labelled({**(inputs or {}), **more}), context)
+        given = labelled({**(inputs or {}), **more})
+        return await self.runs.play(self.ensemble(ensemble), given, self._operator(run_timeout))
+
+    def start(
+        self,
+        ensemble: EnsembleSource,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        run_timeout: float | None = None,
+        **more: Any,
+    ) -> RunHandle:
+        """As `run`, but the run goes on by itself; it is called off when the runtime closes."""
+        given = labelled({**(inputs or {}), **more})
+        return self.runs.start(self.ensemble(ensemble), given, self._operator(run_timeout))
+
+    def _operator(self, timeout: float | None) -> CallContext:
+        deadline = None if timeout is None else self._clock.monotonic() + timeout
+        return CallContext(principals=(OPERATOR,), deadline=deadline)
 
     def ensemble(self, source: EnsembleSource) -> Ensemble:
         """An ensemble as it would run here. Raises SpecError with every fault, and NotFoundError."""
@@ -327,29 +344,11 @@ class Runtime:
         return Client(
             id,
             gateway=self._gateway,
-            play=self._run,
+            runs=self.runs,
             ids=partial(next, self._ids),
             forget=self._budgets.forget,
             lines=self.lines,
         )
-
-    async def _run(
-        self, ensemble: Ensemble, inputs: Labelled[Any], context: CallContext, *observers: Observer
-    ) -> Run:
-        services = Services(
-            gateway=self._gateway,
-            clock=self._clock,
-            observers=Observers((self._observers, *observers)),
-            ensembles=self._ensembles.get,
-            project=self.project,
-            environ=self._environ,
-            records=FileRecords(self._state / "runs"),
-            state=self.state,
-        )
-        try:
-            return await run_ensemble(ensemble, inputs, services=services, context=context)
-        finally:
-            self._budgets.forget(context.root)
 
     async def call(
         self,

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from luthier.store.address import DEFAULT, Address
 from luthier.store.schema import is_current
 from luthier.store.sqlite_reader import SqliteReader, unusable
+from luthier.store.sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -36,6 +37,14 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
+class Transaction(Protocol):
+    """What is written inside of a transaction, with named parameters."""
+
+    def do(self, sql: str, parameters: Mapping[str, Any], /) -> int: ...
+
+    def each(self, sql: str, rows: Sequence[Mapping[str, Any]], /) -> None: ...
+
+
 class Database:
     """One database for all threads. Raises StoreError for one that cannot be used."""
 
@@ -44,6 +53,7 @@ class Database:
         self._lock = threading.RLock()
         self._reader: Reader | None = None
         self._engine: SqlEngine | None = None
+        self._writer: SqliteWriter | None = None
 
     def rows(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """The rows of a query; none where nothing was ever written."""
@@ -60,6 +70,22 @@ class Database:
             self._made()
         with self._sql().writing() as connection:
             yield connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """A transaction that nobody watches for: the revision is not counted up. Raises TakenError."""
+        if self._reader is None:
+            self._made()
+        if self.address.file is None:
+            with self._sql().transaction() as transaction:
+                yield transaction
+            return
+        with self._lock:
+            if self._writer is None:
+                self._writer = SqliteWriter(self.address, self.address.file)
+            writer = self._writer
+        with writer.transaction() as quick:
+            yield quick
 
     def appending(self, *, fsync: bool = False) -> Appender:
         """What writes the lines of the audit log, over a connection of its own."""
@@ -88,10 +114,10 @@ class Database:
     def close(self) -> None:
         """Give up all connections; the next use opens others."""
         with self._lock:
-            for part in (self._reader, self._engine):
+            for part in (self._reader, self._writer, self._engine):
                 if part is not None:
                     part.close()
-            self._reader = self._engine = None
+            self._reader = self._writer = self._engine = None
 
     def _sql(self) -> SqlEngine:
         with self._lock:

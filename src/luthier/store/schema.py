@@ -9,7 +9,7 @@ from luthier.errors import StoreError
 if TYPE_CHECKING:
     from luthier.store.address import Address
 
-VERSIONS = ("0001",)
+VERSIONS = ("0001", "0002")
 
 
 def is_current(version: str | None, address: Address) -> bool:

@@ -16,9 +16,10 @@ from sqlalchemy import event
 
 from luthier.store.schema import VERSIONS, is_current
 from luthier.store.sqlite_reader import PATIENCE, unusable
+from luthier.store.sqlite_writer import TakenError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from luthier.store.address import Address
@@ -45,6 +46,33 @@ AUDIT = sa.Table(
     sa.Column("segment", sa.Text, primary_key=True),
     sa.Column("number", sa.BigInteger, primary_key=True),
     sa.Column("line", sa.Text, nullable=False),  # JSON, as in the files of the log
+)
+RUNS = sa.Table(
+    "runs",
+    TABLES,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("ensemble", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("principal", sa.Text, nullable=False),
+    sa.Column("started_at", sa.Double, nullable=False),  # Unix seconds, as all times here
+    sa.Column("ended_at", sa.Double),
+    sa.Column("parent", sa.Text, nullable=False),
+    sa.Column("root", sa.Text, nullable=False),
+    sa.Column("durable", sa.Boolean, nullable=False),
+    sa.Column("waiting", sa.Text, nullable=False),  # JSON
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("beat_at", sa.Double, nullable=False),
+    sa.Column("file", sa.Text, nullable=False),
+    sa.Column("stop", sa.Boolean, nullable=False),  # somebody asks its owner to end it
+    sa.Index("runs_by_age", "started_at", "id"),
+    sa.Index("runs_by_root", "root"),
+)
+ENTRIES = sa.Table(
+    "run_entries",
+    TABLES,
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("seq", sa.BigInteger, primary_key=True),
+    sa.Column("entry", sa.Text, nullable=False),  # JSON, as `workflows/record.py` writes it
 )
 REVISION = sa.Table(
     "revision",
@@ -91,6 +119,16 @@ class SqlEngine:
             # Counted first: in PostgreSQL the row is the lock that all writers take.
             connection.execute(sa.update(REVISION).values(number=REVISION.c.number + 1))
             yield connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqlTransaction]:
+        """A transaction beside those that take turns: the revision is not counted up. Raises TakenError."""
+        with self._connected() as connection:
+            try:
+                yield SqlTransaction(connection)
+                connection.commit()
+            except sa.exc.IntegrityError as error:
+                raise TakenError from error
 
     def appending(self, *, fsync: bool) -> Appender:
         """A connection of its own for the lines of the audit log."""
@@ -143,6 +181,20 @@ class SqlEngine:
             raise unusable(self._address, error.orig or error) from error
         except sa.exc.SQLAlchemyError as error:
             raise unusable(self._address, error) from error
+
+
+class SqlTransaction:
+    """Statements with named parameters."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def do(self, sql: str, parameters: Mapping[str, Any]) -> int:
+        """How many rows it changed."""
+        return self._connection.execute(sa.text(sql), dict(parameters)).rowcount
+
+    def each(self, sql: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._connection.execute(sa.text(sql), [dict(row) for row in rows])
 
 
 class Appender:

@@ -1,24 +1,27 @@
 """Ensembles at work: plan, machine, record, and the runner that performs what the machine decides."""
 
-from luthier.workflows.files import FileRecords
 from luthier.workflows.nodes import Node
 from luthier.workflows.operations.scripts import load_module
 from luthier.workflows.plan import Plan, plan
 from luthier.workflows.record import Entry, decode, encode, encode_all
 from luthier.workflows.run import Run, StepStatus
-from luthier.workflows.runner import run_ensemble
-from luthier.workflows.services import Caller, Records, Services
+from luthier.workflows.runner import Execution, run_ensemble
+from luthier.workflows.runs import MemoryRuns, RunRow, RunStore, Waiting
+from luthier.workflows.services import Caller, Services
 
 __all__ = [
     "Caller",
     "Entry",
-    "FileRecords",
+    "Execution",
+    "MemoryRuns",
     "Node",
     "Plan",
-    "Records",
     "Run",
+    "RunRow",
+    "RunStore",
     "Services",
     "StepStatus",
+    "Waiting",
     "decode",
     "encode",
     "encode_all",

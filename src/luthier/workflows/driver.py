@@ -48,6 +48,7 @@ from luthier.workflows.record import (
 )
 from luthier.workflows.retries import Outcome
 from luthier.workflows.run import Run, statuses
+from luthier.workflows.runs import RunRow, status_after
 from luthier.workflows.scope import RunScope, fixed_names, label_named
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Driver:
         names = fixed_names(inputs, run, services.environ, services.project.expose_env)
         self._names = names | {"__cache_hit": Labelled(value=False)}
         self._cached = False
+        self._to_end = False
         self._types: dict[str, Any] = {}
         self._view = RunScope(self._names, self._state)
         self._scope = Scope(self._view, now=now)
@@ -129,9 +131,11 @@ class Driver:
         timer = self._arm_deadline()
         try:
             self._begin()
+            if self._to_end:
+                self.cancel()
             ended = await asyncio.shield(self._done)
         except asyncio.CancelledError:
-            self._guarded(self._halt, Failure(kind="cancelled", message="the run was cancelled"))
+            self.cancel()
             await asyncio.shield(self._done)  # the hands end it: each has its grace
             raise
         finally:
@@ -141,6 +145,12 @@ class Driver:
             self._drop_all()
             self._keep()
         return self._result(ended)
+
+    def cancel(self) -> None:
+        """End the run from outside, as `run` does when it is cancelled; `run` then returns."""
+        self._to_end = True
+        if self._entries:  # else it ends as soon as it has begun
+            self._guarded(self._halt, Failure(kind="cancelled", message="the run was cancelled"))
 
     # Beginning and end.
 
@@ -245,12 +255,25 @@ class Driver:
 
     def _keep(self) -> None:
         """A record that cannot be kept does not take the run's result with it."""
-        if self._services.records is None or not self._entries:
+        if self._services.runs is None or not self._entries:
             return
         try:
-            self._services.records.keep(self._context.run, self._entries)
+            self._services.runs.create(self._row(), self._entries)
         except Exception as error:  # noqa: BLE001  (logged)
             _log.warning("the record of run %s could not be kept: %s", self._context.run, error)
+
+    def _row(self) -> RunRow:
+        return RunRow(
+            id=self._context.run,
+            ensemble=self._plan.ensemble,
+            status=status_after(self._state.ended),
+            principal=self._context.principals[0],
+            started_at=self._now,
+            ended_at=self._entries[-1].at,
+            parent=self._parent,
+            root=self._context.root,
+            file=self._plan.file,
+        )
 
     def _drop_all(self) -> None:
         """What is still at work here was cut off by a second cancellation, or by a fault of ours."""

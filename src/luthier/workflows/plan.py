@@ -37,7 +37,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `around`: the groups around a node, outermost first; `loops`: those of them that repeat it. `waits`: whom
     it waits for, `followers`: who waits for it; both in the same loops as the node. `lookers`: who looks
     at its failure, at it or at a group around it; `looked`: at whose it looks, a loop for all inside. `last`:
-    whose output is the run's without `outputs`.
+    whose output is the run's without `outputs`. `file`: where it was read.
     """
 
     ensemble: str
@@ -51,6 +51,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     last: str = ""
     outputs: Compiled | None = None
     blocks: tuple[OutputBlock, ...] = ()
+    file: str = ""
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -144,6 +145,7 @@ def arrange(
         last=last,
         outputs=outputs,
         blocks=blocks,
+        file=file,
     )
     waits = _waits(made)
     _refuse_cycles(by_key, waits, file)

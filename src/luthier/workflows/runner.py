@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,6 +32,85 @@ GRACE = 5.0
 _PREFIX = "ensemble:"
 
 
+class Execution:
+    """One run of an ensemble, ready to go: what it was given fits, and nothing has begun.
+
+    `timeout` is seconds for the whole run; an earlier deadline in the context wins. Raises InputError,
+    SpecError and StepError.
+    """
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        inputs: Labelled[dict[str, Any]] | None = None,
+        *,
+        services: Services,
+        context: CallContext | None = None,
+        timeout: float | None = None,
+        id: str = "",
+    ) -> None:
+        context = context or CallContext()
+        depth = sum(1 for principal in context.principals if principal.startswith(_PREFIX))
+        if depth >= DEPTH:
+            message = f"ensembles run more than {DEPTH} deep inside each other, down to {ensemble.name}"
+            raise StepError("code", message)
+        now = services.clock.now()
+        bound = bind_inputs(ensemble, inputs if inputs is not None else Labelled({}), now=now)
+        deadline = context.deadline
+        if timeout is not None:
+            ours = services.clock.monotonic() + timeout
+            deadline = ours if deadline is None else min(ours, deadline)
+        within = context.within(_PREFIX + ensemble.name)
+        self.id = id or services.new_id()
+        self._ensemble = ensemble
+        self._services = services
+        self._inputs = bound
+        planned = plan(ensemble)
+        self._key = _key(ensemble, planned, bound, within, now)
+        self._driver = Driver(
+            planned,
+            bound,
+            services,
+            context=msgspec.structs.replace(
+                within, run=self.id, root=context.root or self.id, step="", deadline=deadline
+            ),
+            parent=context.run,
+            now=now,
+            grace=GRACE * 0.8**depth,
+            play=self._play,
+        )
+        if ensemble.state is not None:
+            self._driver.share(initial_state(ensemble, bound, now), ensemble.state.types)
+
+    async def run(self) -> Run:
+        """Run it to its end; a run that fails is a Run with `success` False.
+
+        Cancelled, it calls its steps off, waits a bounded time for them, keeps the record and passes the
+        cancellation on.
+        """
+        cache, key = self._services.cache, self._key
+        found = await cache.get(key) if key else None
+        ended = await self._driver.run(None if found is None else found.joined(self._inputs.whole))
+        memory = self._driver.memory() if key and ended.success and not ended.cached else None
+        if memory is not None and self._ensemble.cache is not None:
+            await cache.put(key, memory, self._ensemble.cache.ttl)
+        return ended
+
+    def cancel(self) -> None:
+        """End it from outside, as a run that was cancelled: `finally` runs, within its bounds."""
+        self._driver.cancel()
+
+    async def _play(self, inner: Ensemble, given: Labelled[Any], caller: CallContext) -> Run:
+        id = inner_id(caller)
+        return await Execution(inner, given, services=self._services, context=caller, id=id).run()
+
+
+def inner_id(caller: CallContext) -> str:
+    """The id of the run that an attempt of a step makes: the same whenever it is made again."""
+    place = f"{caller.run}/{caller.step}/{caller.attempt}"
+    return f"{caller.root}.{hashlib.sha256(place.encode()).hexdigest()[:12]}"
+
+
 async def run_ensemble(
     ensemble: Ensemble,
     inputs: Labelled[dict[str, Any]] | None = None,
@@ -39,51 +119,8 @@ async def run_ensemble(
     context: CallContext | None = None,
     timeout: float | None = None,
 ) -> Run:
-    """Run an ensemble to its end; a run that fails is a Run with `success` False.
-
-    `timeout` is seconds for the whole run; an earlier deadline in the context wins. Raises InputError and
-    SpecError before anything starts. Cancelled, it calls its steps off, waits a bounded time for them, keeps
-    the record and passes the cancellation on.
-    """
-    context = context or CallContext()
-    depth = sum(1 for principal in context.principals if principal.startswith(_PREFIX))
-    if depth >= DEPTH:
-        message = f"ensembles run more than {DEPTH} deep inside each other, down to {ensemble.name}"
-        raise StepError("code", message)
-    now = services.clock.now()
-    bound = bind_inputs(ensemble, inputs if inputs is not None else Labelled({}), now=now)
-    deadline = context.deadline
-    if timeout is not None:
-        ours = services.clock.monotonic() + timeout
-        deadline = ours if deadline is None else min(ours, deadline)
-    within = context.within(_PREFIX + ensemble.name)
-
-    async def play(inner: Ensemble, given: Labelled[Any], caller: CallContext) -> Run:
-        return await run_ensemble(inner, given, services=services, context=caller)
-
-    planned = plan(ensemble)
-    key = _key(ensemble, planned, bound, within, now)
-    found = await services.cache.get(key) if key else None
-    run = services.new_id()
-    driver = Driver(
-        planned,
-        bound,
-        services,
-        context=msgspec.structs.replace(
-            within, run=run, root=context.root or run, step="", deadline=deadline
-        ),
-        parent=context.run,
-        now=now,
-        grace=GRACE * 0.8**depth,
-        play=play,
-    )
-    if ensemble.state is not None:
-        driver.share(initial_state(ensemble, bound, now), ensemble.state.types)
-    ended = await driver.run(None if found is None else found.joined(bound.whole))
-    memory = driver.memory() if key and ended.success and not ended.cached else None
-    if memory is not None and ensemble.cache is not None:
-        await services.cache.put(key, memory, ensemble.cache.ttl)
-    return ended
+    """Run an ensemble to its end. Raises InputError, SpecError and StepError before anything starts."""
+    return await Execution(ensemble, inputs, services=services, context=context, timeout=timeout).run()
 
 
 def _key(ensemble: Ensemble, planned: Plan, inputs: Labelled[Any], context: CallContext, now: float) -> str:

@@ -15,16 +15,14 @@ from luthier.errors import NotFoundError
 from luthier.events import Observers
 from luthier.spec import Ensemble, Project
 from luthier.workflows.caching import Cache
+from luthier.workflows.runs import RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from luthier.context import CallContext
     from luthier.taint import Labelled
     from luthier.tools import Refusal, Tool, ToolCall, ToolResult
     from luthier.tools.closed import ClosedType
     from luthier.uri import ToolUri
-    from luthier.workflows.record import Entry
 
 
 class Caller(Protocol):
@@ -45,14 +43,6 @@ class Caller(Protocol):
         ...
 
 
-class Records(Protocol):
-    """Where the record of a run that has ended is kept."""
-
-    def keep(self, run: str, entries: Sequence[Entry]) -> None:
-        """Keep it under the run's id."""
-        ...
-
-
 def no_ensembles(name: str) -> Ensemble:
     """The library of those who have none."""
     raise NotFoundError("ensemble", name)
@@ -64,7 +54,7 @@ def new_run_id() -> str:
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """`ensembles` finds what steps name, `environ` holds what `env.X` reads. `records` None: not kept.
+    """`ensembles` finds what steps name, `environ` holds what `env.X` reads. `runs` None: not kept.
 
     `state` keeps what outlasts a run.
     """
@@ -75,7 +65,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     observers: Observers = msgspec.field(default_factory=Observers)
     ensembles: Callable[[str], Ensemble] = no_ensembles
     environ: Mapping[str, str] = {}
-    records: Records | None = None
+    runs: RunStore | None = None
     state: StateStore = msgspec.field(default_factory=MemoryState)
     new_id: Callable[[], str] = new_run_id
 

@@ -12,9 +12,11 @@ from luthier.errors import ConnectError, StepError
 from luthier.events import RunBegan
 from luthier.taint import SECRET, UNTRUSTED, Labelled
 from luthier.tools import Reply
-from luthier.workflows.runner import DEPTH
+from luthier.workflows.runner import DEPTH, inner_id
 from tests.workflows.house import Gate, House, refusal
 from tests.workflows.test_time import played
+
+INNER = inner_id(CallContext(run="run-1", root="run-1", step="a"))
 
 CHILD = """
 ensemble: child
@@ -81,10 +83,10 @@ async def test_it_is_a_run_of_its_own_inside_the_other() -> None:
     began = home.heard.of(RunBegan)
     assert [(event.run, event.ensemble, event.parent) for event in began] == [
         ("run-1", "parent", ""),
-        ("run-2", "child", "run-1"),
+        (INNER, "child", "run-1"),
     ]
-    assert set(home.kept.records) == {"run-1", "run-2"}
-    started = home.kept.records["run-2"][0].data
+    assert set(home.kept.records) == {"run-1", INNER}
+    started = home.kept.records[INNER][0].data
     assert started.parent == "run-1"  # type: ignore[union-attr]
 
 
@@ -93,7 +95,7 @@ async def test_its_calls_are_made_by_both() -> None:
     await home.run(parent())
     context = home.gate.calls[0].context
     assert context.principals == ("operator", "ensemble:parent", "ensemble:child")
-    assert (context.run, context.step) == ("run-2", "inner")
+    assert (context.run, context.step) == (INNER, "inner")
 
 
 async def test_its_failure_is_the_step_s_with_its_reason() -> None:
@@ -101,7 +103,7 @@ async def test_its_failure_is_the_step_s_with_its_reason() -> None:
     assert run.output["why"]["kind"] == "connect"
     assert run.output["why"]["message"] == "ensemble child failed at step inner: gone"
     assert run.output["why"]["step"] == "inner"
-    assert run.output["why"]["run"] == "run-2"
+    assert run.output["why"]["run"] == INNER
 
 
 async def test_a_failure_of_its_outputs_has_no_step() -> None:
@@ -161,7 +163,7 @@ async def test_its_deadline_is_that_of_the_step() -> None:
     assert home.gate.cancelled == ["one"]
     assert run.error is not None
     assert run.error["kind"] == "timeout"
-    assert home.kept.records["run-2"][-1].kind == "RunEnded"
+    assert home.kept.records[INNER][-1].kind == "RunEnded"
 
 
 async def test_when_the_outer_run_is_called_off_both_records_are_whole() -> None:
@@ -170,7 +172,7 @@ async def test_when_the_outer_run_is_called_off_both_records_are_whole() -> None
         task.cancel()
         await asyncio.wait({task}, timeout=10)
         assert task.cancelled()
-    assert [home.kept.records[run][-1].kind for run in ("run-1", "run-2")] == ["RunEnded", "RunEnded"]
+    assert [home.kept.records[run][-1].kind for run in ("run-1", INNER)] == ["RunEnded", "RunEnded"]
     assert home.clock.waiting == 0
 
 

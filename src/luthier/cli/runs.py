@@ -1,0 +1,113 @@
+"""`luthier runs`: the runs of the project, how each stands, and what happened in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from luthier.cli.options import OK, JsonOption, command, found_project
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from luthier.runtime import Runtime
+    from luthier.workflows import Entry, RunRow
+
+app = typer.Typer(help="Runs of ensembles.", no_args_is_help=True, rich_markup_mode=None)
+
+Status = Literal["running", "suspended", "ok", "failed", "cancelled"]
+IdArgument = Annotated[str, typer.Argument(help="A run's id, as `list` shows it.")]
+
+
+@app.command("list")
+@command
+def list_runs(
+    context: typer.Context,
+    number: Annotated[int, typer.Option("-n", help="How many runs.", min=1)] = 20,
+    status: Annotated[Status | None, typer.Option(help="Only those that stand so.")] = None,
+    ensemble: Annotated[str | None, typer.Option(help="Only runs of this ensemble.")] = None,
+    before: Annotated[str | None, typer.Option(metavar="ID", help="Only runs older than this one.")] = None,
+    json: JsonOption = False,
+) -> int:
+    """List runs, the newest first."""
+    import msgspec
+
+    from luthier.cli.render import echo, show_table, to_json
+
+    async def listed(runtime: Runtime) -> tuple[RunRow, ...]:
+        return runtime.runs.list(limit=number, status=status, ensemble=ensemble, before=before)
+
+    rows = _asked(context, listed)
+    if json:
+        echo(to_json({"runs": [msgspec.to_builtins(row) for row in rows]}))
+        return OK
+    shown = [(row.id, row.status, row.ensemble, _time(row.started_at), row.principal) for row in rows]
+    show_table(("id", "", "ensemble", "started", "by"), shown)
+    return OK
+
+
+@app.command("show")
+@command
+def show_run(context: typer.Context, run: IdArgument, json: JsonOption = False) -> int:
+    """Show how a run stands, and what happened in it; with --json the values too."""
+    import msgspec
+
+    from luthier.cli.render import echo, show_table, to_json
+    from luthier.workflows import encode
+
+    async def found(runtime: Runtime) -> tuple[RunRow, tuple[Entry, ...]]:
+        return runtime.runs.get(run), runtime.runs.record(run)
+
+    row, record = _asked(context, found)
+    facts: dict[str, Any] = msgspec.to_builtins(row)
+    if json:
+        entries = [msgspec.json.decode(encode(entry)) for entry in record]
+        echo(to_json({**facts, "record": entries}))
+        return OK
+    facts |= {name: _time(facts[name]) for name in ("started_at", "ended_at", "beat_at")}
+    waiting = [f"{one.step} ({one.what})" for one in row.waiting]
+    show_table(
+        ("", ""),
+        [(name, str(said)) for name, said in {**facts, "waiting": ", ".join(waiting)}.items() if said],
+    )
+    show_table(("", "time", "what", "step", "says"), [_line(entry) for entry in record])
+    return OK
+
+
+def _line(entry: Entry) -> tuple[str, ...]:
+    step = f"{entry.step} ({entry.attempt})" if entry.attempt > 1 else entry.step
+    return str(entry.seq), _time(entry.at), entry.kind, step, _says(entry.data)
+
+
+def _says(data: Any) -> str:
+    """What tells most of an entry; no values."""
+    error = getattr(data, "error", None)
+    if error is not None:
+        return f"{error.kind}: {error.message}"
+    return next((str(told) for name in _TELLING if (told := getattr(data, name, ""))), "")
+
+
+_TELLING = ("end", "uri", "outcome", "case", "ensemble", "owner", "what")
+
+
+def _time(at: float | None) -> str:
+    return "" if not at else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _asked(context: typer.Context, question: Callable[[Runtime], Awaitable[Any]]) -> Any:
+    """The answer to one question about the project's runs. No server is started."""
+    from luthier.cli.stopping import run_async
+    from luthier.runtime import Runtime
+
+    project = found_project(context)
+
+    async def work() -> Any:
+        runtime = Runtime.open(project)
+        try:
+            return await question(runtime)
+        finally:
+            await runtime.close()
+
+    return run_async(work())

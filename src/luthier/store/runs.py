@@ -1,0 +1,120 @@
+"""Runs in a database: a row for each run, and a row for each entry of its record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.errors import RecordError, RunLostError
+from luthier.store.sqlite_writer import TakenError
+from luthier.workflows.record import decode, encode
+from luthier.workflows.runs import RunRow, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from luthier.store.database import Database
+    from luthier.workflows.record import Entry
+    from luthier.workflows.runs import Status
+
+_FIELDS = RunRow.__struct_fields__
+_COLUMNS = ", ".join(_FIELDS)
+_VALUES = ", ".join(f":{name}" for name in _FIELDS)
+_SELECT = f"SELECT {_COLUMNS} FROM runs"  # noqa: S608  (names of our own, as below)
+_CREATE = f"INSERT INTO runs ({_COLUMNS}, stop) VALUES ({_VALUES}, :stop)"  # noqa: S608
+_REPLACE = f"UPDATE runs SET ({_COLUMNS}) = ({_VALUES}) WHERE id = :id"  # noqa: S608
+_APPEND = "INSERT INTO run_entries (run, seq, entry) VALUES (:run, :seq, :entry)"
+_BEAT = "UPDATE runs SET beat_at = :now WHERE owner = :owner AND status = 'running'"
+
+
+class SqlRuns:
+    """Writes are transactions of their own; nobody watches for them, so the revision is not counted up."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, row: RunRow, entries: Sequence[Entry] = ()) -> None:
+        try:
+            with self._database.transaction() as transaction:
+                transaction.do(_CREATE, {**_written(row), "stop": False})
+                if entries:
+                    transaction.each(_APPEND, _lines(row.id, entries))
+        except TakenError:
+            raise RunLostError(row.id) from None
+
+    def append(self, run: str, entries: Sequence[Entry], *, row: RunRow | None = None) -> None:
+        try:
+            with self._database.transaction() as transaction:
+                if entries:
+                    transaction.each(_APPEND, _lines(run, entries))
+                if row is not None:
+                    transaction.do(_REPLACE, _written(row))
+        except TakenError:
+            raise RunLostError(run) from None
+
+    def row(self, run: str) -> RunRow | None:
+        rows = self._rows("WHERE id = :id", id=run)
+        return rows[0] if rows else None
+
+    def read(self, run: str) -> tuple[Entry, ...]:
+        rows = self._database.rows("SELECT entry FROM run_entries WHERE run = :run ORDER BY seq", run=run)
+        return decode("\n".join(text for (text,) in rows).encode())
+
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        status: Status | None = None,
+        ensemble: str | None = None,
+        before: str | None = None,
+    ) -> tuple[RunRow, ...]:
+        wanted: dict[str, Any] = {}
+        conditions = ["1 = 1"]
+        if status is not None:
+            conditions.append("status = :status")
+            wanted["status"] = status
+        if ensemble is not None:
+            conditions.append("ensemble = :ensemble")
+            wanted["ensemble"] = ensemble
+        first = self.row(before) if before is not None else None
+        if first is not None:
+            conditions.append("(started_at < :at OR (started_at = :at AND id < :before))")
+            wanted |= {"at": first.started_at, "before": first.id}
+        which = " AND ".join(conditions)
+        return self._rows(f"WHERE {which} ORDER BY started_at DESC, id DESC LIMIT {limit:d}", **wanted)
+
+    def below(self, root: str) -> tuple[RunRow, ...]:
+        return self._rows("WHERE root = :root AND id <> :root", root=root)
+
+    def stop(self, run: str) -> None:
+        with self._database.transaction() as transaction:
+            transaction.do("UPDATE runs SET stop = :stop WHERE id = :id", {"stop": True, "id": run})
+
+    def stopped(self, runs: Iterable[str]) -> frozenset[str]:
+        asked = self._database.rows("SELECT id FROM runs WHERE stop AND status = 'running'")
+        return frozenset(runs).intersection(run for (run,) in asked)
+
+    def beat(self, owner: str, now: float) -> None:
+        with self._database.transaction() as transaction:
+            transaction.do(_BEAT, {"owner": owner, "now": now})
+
+    def _rows(self, which: str, **parameters: Any) -> tuple[RunRow, ...]:
+        found = self._database.rows(f"{_SELECT} {which}", **parameters)
+        return tuple(_read(dict(zip(_FIELDS, values, strict=True))) for values in found)
+
+
+def _written(row: RunRow) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(row), "waiting": msgspec.json.encode(row.waiting).decode()}
+
+
+def _read(values: dict[str, Any]) -> RunRow:
+    try:
+        waiting = msgspec.json.decode(values["waiting"], type=tuple[Waiting, ...])
+    except msgspec.MsgspecError as error:
+        raise RecordError(f"the row of the run {values['id']} cannot be read: {error}") from error
+    return RunRow(**{**values, "waiting": waiting, "durable": bool(values["durable"])})
+
+
+def _lines(run: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    return [{"run": run, "seq": entry.seq, "entry": encode(entry)[:-1].decode()} for entry in entries]

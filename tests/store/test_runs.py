@@ -1,0 +1,201 @@
+"""Every store of runs keeps one contract: rows and records, each entry once, and nothing half."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from luthier.errors import RecordError, RunLostError, StoreError
+from luthier.store import DEFAULT, Database
+from luthier.store.runs import SqlRuns
+from luthier.taint import UNTRUSTED, Labelled
+from luthier.workflows import Entry, MemoryRuns, RunRow, Waiting
+from luthier.workflows.record import RunStarted, StepEnded, StepStarted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from luthier.workflows import RunStore
+
+ROW = RunRow(id="r-1", ensemble="greet", principal="operator", started_at=10.0, root="r-1")
+FIRST = Entry(seq=1, at=10.0, data=RunStarted(run="r-1", ensemble="greet", plan="p"))
+SECOND = Entry(seq=2, at=10.5, data=StepStarted(), step="a", attempt=1)
+THIRD = Entry(
+    seq=3,
+    at=11.0,
+    data=StepEnded(end="ok", output=Labelled({"é": "\ud800\0"}, UNTRUSTED)),
+    step="a",
+    attempt=1,
+)
+
+
+@contextmanager
+def made(request: pytest.FixtureRequest, kind: str, folder: Path) -> Iterator[RunStore]:
+    if kind == "memory":
+        yield MemoryRuns()
+        return
+    url = DEFAULT if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    with closing(Database(url, folder)) as database:
+        yield SqlRuns(database)
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunStore]:
+    with made(request, request.param, tmp_path) as store:
+        yield store
+
+
+def test_a_new_store_has_none(store: RunStore) -> None:
+    assert store.list() == ()
+    assert store.row("r-1") is None
+    assert store.read("r-1") == ()
+    assert store.below("r-1") == ()
+
+
+def test_what_was_put_down_comes_back_as_it_was(store: RunStore) -> None:
+    waiting = (Waiting(step="a", what="hitl", expires_at=12.5), Waiting(step="b", what="input"))
+    row = msgspec.structs.replace(
+        ROW, waiting=waiting, durable=True, owner="host:1:2", beat_at=10.25, status="suspended", file="é.yaml"
+    )
+    store.create(row, [FIRST, SECOND, THIRD])
+    assert store.row("r-1") == row
+    assert store.read("r-1") == (FIRST, SECOND, THIRD)
+
+
+def test_a_record_grows_and_its_row_changes_with_it(store: RunStore) -> None:
+    store.create(ROW)
+    store.append("r-1", [FIRST])
+    assert store.row("r-1") == ROW
+    done = msgspec.structs.replace(ROW, status="ok", ended_at=11.0)
+    store.append("r-1", [SECOND, THIRD], row=done)
+    store.append("r-1", [], row=done)
+    assert store.row("r-1") == done
+    assert store.read("r-1") == (FIRST, SECOND, THIRD)
+
+
+def test_a_run_is_made_once(store: RunStore) -> None:
+    store.create(ROW, [FIRST])
+    with pytest.raises(RunLostError, match="goes on in another process"):
+        store.create(msgspec.structs.replace(ROW, ensemble="other"), [SECOND])
+    assert store.row("r-1") == ROW
+    assert store.read("r-1") == (FIRST,)
+
+
+def test_who_comes_second_with_an_entry_has_lost_the_run_and_changes_nothing(store: RunStore) -> None:
+    store.create(ROW, [FIRST, SECOND])
+    again = Entry(seq=2, at=99.0, data=StepStarted(), step="b", attempt=1)
+    with pytest.raises(RunLostError) as caught:
+        store.append("r-1", [again, THIRD], row=msgspec.structs.replace(ROW, owner="thief"))
+    assert caught.value.facts() == {"run": "r-1", "owner": ""}
+    assert store.row("r-1") == ROW
+    assert store.read("r-1") == (FIRST, SECOND)
+
+
+def test_of_many_at_once_one_goes_on(store: RunStore) -> None:
+    store.create(ROW, [FIRST])
+    won: list[int] = []
+    together = threading.Barrier(8)
+
+    def take(number: int) -> None:
+        together.wait(10)
+        with suppress(RunLostError):
+            store.append("r-1", [SECOND], row=msgspec.structs.replace(ROW, owner=str(number)))
+            won.append(number)
+
+    threads = [threading.Thread(target=take, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    row = store.row("r-1")
+    assert row is not None
+    assert [row.owner] == [str(number) for number in won]
+
+
+def test_the_newest_are_listed_first_by_what_is_asked_for(store: RunStore) -> None:
+    for number in range(1, 6):
+        changes = {"status": "ok" if number % 2 else "failed", "ensemble": "greet" if number < 4 else "other"}
+        at = 10.0 + number // 2  # two of them at a time
+        store.create(msgspec.structs.replace(ROW, id=f"r-{number}", started_at=at, **changes))
+
+    def ids(**asked: object) -> list[str]:
+        return [row.id for row in store.list(**asked)]  # type: ignore[arg-type]
+
+    assert ids() == ["r-5", "r-4", "r-3", "r-2", "r-1"]
+    assert ids(limit=2) == ["r-5", "r-4"]
+    assert ids(limit=2, before="r-4") == ["r-3", "r-2"]
+    assert ids(before="r-1") == []
+    assert ids(before="nobody") == ids()
+    assert ids(status="failed") == ["r-4", "r-2"]
+    assert ids(ensemble="other", status="ok") == ["r-5"]
+
+
+def test_the_runs_inside_a_run_are_found_by_it(store: RunStore) -> None:
+    store.create(ROW)
+    inner = msgspec.structs.replace(ROW, id="r-1.x", parent="r-1", root="r-1")
+    store.create(inner)
+    store.create(msgspec.structs.replace(ROW, id="r-2", root="r-2"))
+    assert store.below("r-1") == (inner,)
+
+
+def test_whoever_drives_a_run_sees_that_it_is_to_end(store: RunStore) -> None:
+    store.create(ROW)
+    store.create(msgspec.structs.replace(ROW, id="r-2"))
+    assert store.stopped(["r-1", "r-2"]) == frozenset()
+    store.stop("r-2")
+    assert store.stopped(["r-1", "r-2"]) == {"r-2"}
+    assert store.stopped(["r-1"]) == frozenset()
+    store.append("r-2", [FIRST], row=msgspec.structs.replace(ROW, id="r-2", owner="x"))
+    assert store.stopped(["r-2"]) == {"r-2"}
+
+
+def test_a_sign_of_life_is_for_all_that_a_process_drives(store: RunStore) -> None:
+    store.create(msgspec.structs.replace(ROW, owner="me"))
+    store.create(msgspec.structs.replace(ROW, id="r-2", owner="other"))
+    store.create(msgspec.structs.replace(ROW, id="r-3", owner="me", status="ok"))
+    store.beat("me", 50.0)
+    assert [row.beat_at for row in store.list()] == [0.0, 0.0, 50.0]
+
+
+# Of databases only
+
+
+def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / ".luthier").write_text("in the way")
+    with closing(Database(DEFAULT, tmp_path)) as database, pytest.raises(StoreError, match="cannot be used"):
+        SqlRuns(database).create(ROW)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_row_that_was_tampered_with_is_told_of(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = DEFAULT if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    with closing(Database(url, tmp_path)) as database:
+        store = SqlRuns(database)
+        store.create(ROW, [FIRST])
+        with database.transaction() as transaction:
+            transaction.do("UPDATE runs SET waiting = :text", {"text": "{"})
+            transaction.do("UPDATE run_entries SET entry = :text", {"text": "{"})
+        with pytest.raises(RecordError, match="row of the run r-1"):
+            store.row("r-1")
+        with pytest.raises(RecordError, match="line 1"):
+            store.read("r-1")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_what_a_transaction_did_before_it_failed_is_undone(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with made(request, kind, tmp_path) as store:
+        store.create(ROW, [FIRST, SECOND])
+        with pytest.raises(RunLostError):
+            store.append("r-1", [THIRD, SECOND])
+        assert store.read("r-1") == (FIRST, SECOND)
+        store.append("r-1", [THIRD])
+        assert len(store.read("r-1")) == 3
