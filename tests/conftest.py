@@ -77,8 +77,3 @@ def postgres_url(_postgres: str) -> Iterator[str]:
     """The URL of an empty schema on a real PostgreSQL."""
     with schema(_postgres) as url:
         yield url
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The rows with hosts of their own come first: behind many other tests two hosts did not come up."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/faults/test_rows.py"))

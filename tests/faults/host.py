@@ -42,6 +42,9 @@ async def stand(how: str, bench: Bench) -> None:
 
 
 def main() -> None:
+    signal.signal(
+        signal.SIGHUP, signal.SIG_DFL
+    )  # who runs the tests under nohup ignores it, and passes that on
     how, mode, *arguments = sys.argv[1:]
     bench = Bench(Path(os.environ["FAULTY_ROOT"]), mode, tuple(arguments), mark=os.environ[MARK])
     asyncio.run(stand(how, bench))

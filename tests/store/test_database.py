@@ -77,6 +77,20 @@ def test_sqlite_logs_ahead_and_takes_turns(tmp_path: Path) -> None:
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
 
 
+def test_a_new_file_that_another_process_writes_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "new.db"
+    file.touch()
+    with closing(sqlite3.connect(file)) as other, closing(Database("sqlite:///new.db", tmp_path)) as database:
+        other.executescript("BEGIN IMMEDIATE")
+        writing = threading.Thread(target=SqlState(database).put, args=("pins", "git", 1))
+        writing.start()
+        writing.join(0.3)
+        assert writing.is_alive()
+        other.rollback()
+        writing.join()
+        assert SqlState(database).get("pins", "git") == 1
+
+
 def test_reading_sees_what_another_wrote_and_so_does_the_revision(url: str, tmp_path: Path) -> None:
     with closing(Database(url, tmp_path)) as one, closing(Database(url, tmp_path)) as other:
         mine, theirs = SqlState(one), SqlState(other)

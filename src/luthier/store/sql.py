@@ -6,7 +6,9 @@ read from PostgreSQL.
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +90,7 @@ _VERSION = sa.Table(
 MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x6C757468  # of PostgreSQL, held while the schema is brought up to date
 _CONNECTING = 5  # seconds for PostgreSQL to let us in
+_TURN = 0.005  # seconds between two tries to have a new file of SQLite for ourselves
 _SILENCE = 10_000  # milliseconds for its end of a connection to answer
 
 
@@ -255,7 +258,17 @@ def _bounded(connection: Any, _record: object) -> None:
 
 def _connected(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # transactions are begun below, not by the driver
-    connection.execute("PRAGMA journal_mode=WAL")
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            # SQLite waits for others everywhere but here, where a new file is changed to this mode.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                raise
+            time.sleep(_TURN)
+        else:
+            return
 
 
 def _begun(connection: sa.Connection) -> None:

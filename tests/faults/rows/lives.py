@@ -7,7 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +23,7 @@ from tests.faults.bench import ROOT, Bench, House, lives, marked, until
 from tests.faults.rows.table import AUTO, BOTH, own, row
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
 UVX = f"""#!/bin/sh
 exec {sys.executable} -m tests.faults.faulty_stdio silent_start
@@ -178,43 +181,78 @@ class Host:
     def __init__(self, bench: Bench, how: str) -> None:
         self.bench = bench
         entry = bench.entry()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.host", how, bench.mode, *bench.arguments],
-            cwd=ROOT,
-            env={**os.environ, **entry.env, "FAULTY_ROOT": str(bench.root)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        with tempfile.NamedTemporaryFile(dir=bench.root, prefix="host-", delete=False) as words:
+            self.stderr = Path(words.name)  # a file, so that whoever says much is not held up
+            python = (sys.executable, "-X", "faulthandler")
+            self.process = subprocess.Popen(
+                [*python, "-m", "tests.faults.host", how, bench.mode, *bench.arguments],
+                cwd=ROOT,
+                env={**os.environ, **entry.env, "FAULTY_ROOT": str(bench.root)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=words,
+            )
 
     async def ends(self) -> int:
         await until(lambda: self.process.poll() is not None, what="the host has ended")
-        assert self.process.stderr is not None
-        self.words = self.process.stderr.read().decode()
-        self.process.stderr.close()
         return int(self.process.returncode)
+
+    @property
+    def words(self) -> str:
+        """How it ended, if it did, and what it said."""
+        status = self.process.poll()
+        return f"host {self.process.pid}, exit status {status}, said:\n{self.stderr.read_text()}"
+
+    def abort(self) -> None:
+        """End one that is late; it says where it was."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGABRT)
+            self.process.wait()
+
+
+@contextmanager
+def hosts_of(bench: Bench, *numbers: signal.Signals) -> Iterator[dict[signal.Signals, Host]]:
+    """A host for each of these signals; what they said is told with whatever goes wrong."""
+    hosts = {number: Host(bench, "run") for number in numbers}
+    try:
+        yield hosts
+    except BaseException as error:
+        for host in hosts.values():
+            host.abort()
+            error.add_note(host.words)
+        raise
+
+
+async def at_work(bench: Bench, hosts: dict[signal.Signals, Host]) -> None:
+    """Return once every host has made its call, which none of them ends before."""
+
+    def stand() -> bool:
+        assert not [host for host in hosts.values() if host.process.poll() is not None], "a host has ended"
+        return len(bench.journal.calls("echo")) == len(hosts)
+
+    await until(stand, what="all hosts are at work")
 
 
 @own("15", "ignore_eof", within=40)
 async def a_host_that_is_asked_to_end_takes_its_servers_along(bench: Bench) -> None:
-    hosts = {signal.SIGTERM: Host(bench, "run"), signal.SIGINT: Host(bench, "run")}
-    await until(lambda: len(bench.journal.calls("echo")) == 2, what="both hosts are at work")
-    for number, host in hosts.items():
-        host.process.send_signal(number)
-    for number, host in hosts.items():
-        assert await host.ends() in {128 + number, -number}, host.words
+    with hosts_of(bench, signal.SIGTERM, signal.SIGINT) as hosts:
+        await at_work(bench, hosts)
+        for number, host in hosts.items():
+            host.process.send_signal(number)
+        for number, host in hosts.items():
+            assert await host.ends() in {128 + number, -number}
     await bench.nothing_is_left()
 
 
 @own("15", "grandchild", within=40)
 async def a_watchdog_ends_the_servers_of_a_host_that_was_killed_or_lost_its_terminal(bench: Bench) -> None:
-    hosts = {signal.SIGKILL: Host(bench, "run"), signal.SIGHUP: Host(bench, "run")}
-    await until(lambda: len(bench.journal.calls("echo")) == 2, what="both hosts are at work")
-    workers = bench.journal.workers()
-    for number, host in hosts.items():
-        host.process.send_signal(number)
-    for number, host in hosts.items():
-        assert await host.ends() == -number, host.words
+    with hosts_of(bench, signal.SIGKILL, signal.SIGHUP) as hosts:
+        await at_work(bench, hosts)
+        workers = bench.journal.workers()
+        for number, host in hosts.items():
+            host.process.send_signal(number)
+        for number, host in hosts.items():
+            assert await host.ends() == -number
     await until(lambda: not any(map(lives, workers)), what="the workers are gone")
     await bench.nothing_is_left()
 
