@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from luthier.errors import SpecError, UnresolvedReferenceError
 from luthier.serve import Callers, new_token, token_hash
+from luthier.serve.caller import Caller
 from luthier.serve.offers import offers_of
 from luthier.spec import read_ensemble, read_project
+from luthier.spec.serve import ROLES
 
 LONG, OTHER = "a" * 40, "b" * 40
 
@@ -25,13 +27,28 @@ def callers(clients: dict[str, Any], trigger: Any = None, **environ: str) -> Cal
 
 def test_a_client_may_hold_several_tokens_by_reference_and_by_hash() -> None:
     found = callers({"ci": ["${env.A}", token_hash(OTHER)], "desktop": []}, A=LONG)
-    assert (found.client(LONG), found.client(OTHER), found.names) == ("ci", "ci", ("ci",))
+    assert (found.caller(LONG), found.caller(OTHER), found.names) == (
+        Caller(id="ci"),
+        Caller(id="ci"),
+        ("ci",),
+    )
     assert bool(found)
+
+
+def test_a_client_has_the_roles_that_it_is_given_and_without_them_it_only_runs() -> None:
+    boss = {"tokens": "${env.B}", "roles": ["approve"]}
+    found = callers({"ci": "${env.A}", "boss": boss, "root": {"token": "${env.C}", "roles": ["admin"]}},
+                    A=LONG, B=OTHER, C="c" * 40)  # fmt: skip
+    may = {
+        name: {role for role in ROLES if (caller := found.caller(token)) and caller.may(role)}
+        for name, token in (("ci", LONG), ("boss", OTHER), ("root", "c" * 40))
+    }
+    assert may == {"ci": {"run"}, "boss": {"approve"}, "root": {"run", "approve", "admin"}}
 
 
 def test_a_token_of_a_trigger_is_a_client_of_its_own() -> None:
     found = callers({}, {"type": "mcp", "auth": {"secret": "${env.A}"}}, A=LONG)
-    assert found.client(LONG) == "trigger/e"
+    assert found.caller(LONG) == Caller(id="trigger/e")
 
 
 def test_where_nobody_has_a_token_there_are_no_callers() -> None:
@@ -40,11 +57,11 @@ def test_where_nobody_has_a_token_there_are_no_callers() -> None:
 
 @given(st.text())
 def test_a_token_that_is_not_known_is_nobodys(token: str) -> None:
-    assert callers({"ci": "${env.A}"}, A=LONG).client(token) is None
+    assert callers({"ci": "${env.A}"}, A=LONG).caller(token) is None
 
 
 def test_the_hash_of_a_token_is_no_token() -> None:
-    assert callers({"ci": "${env.A}"}, A=LONG).client(token_hash(LONG)) is None
+    assert callers({"ci": "${env.A}"}, A=LONG).caller(token_hash(LONG)) is None
 
 
 def test_a_reference_without_a_value_is_not_taken_as_the_token() -> None:

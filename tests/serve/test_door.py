@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from luthier.serve import Callers, token_hash
-from luthier.serve.door import Door, Refusal, own_hosts
+from luthier.serve.addresses import Addresses
+from luthier.serve.caller import Caller, Refusal
+from luthier.serve.door import Body, Door, own_hosts
+from luthier.serve.locks import Tokens
 from luthier.spec import Serve
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
 TOKEN = "t" * 40
+CI = Caller(id="ci")
 GOOD = {"host": "127.0.0.1:8080", "authorization": f"Bearer {TOKEN}"}
 
 
@@ -21,8 +25,14 @@ async def nowhere(*_: Any) -> Any:
     raise AssertionError("a request went through the door")
 
 
-def door(app: Any = nowhere, **serve: Any) -> Door:
-    return Door(app, Callers({token_hash(TOKEN): "ci"}), Serve(**serve), own_hosts("127.0.0.1", 8080))
+def door(app: Any = nowhere, caller: Caller = CI, **serve: Any) -> Door:
+    locks = Addresses(Tokens(Callers({token_hash(TOKEN): caller})))
+    return Door(app, locks, Serve(**serve), own_hosts("127.0.0.1", 8080))
+
+
+async def look(served: Door, fields: dict[str, Any], path: str = "/mcp") -> Caller | Refusal:
+    scope = {"type": "http", "method": "POST", "path": path, "headers": headers(fields)}
+    return await served.look(scope, Body(nowhere, 0))
 
 
 def headers(fields: dict[str, str | list[str] | None]) -> list[tuple[bytes, bytes]]:
@@ -46,9 +56,9 @@ def headers(fields: dict[str, str | list[str] | None]) -> list[tuple[bytes, byte
         {"host": "tools.example.com", "origin": "https://tools.example.com"},
     ],
 )
-def test_who_may_come_in(fields: dict[str, Any]) -> None:
+async def test_who_may_come_in(fields: dict[str, Any]) -> None:
     served = door(hosts=("tools.example.com",), origins=("https://app.example.com",))
-    assert served.look(headers(fields)) == "ci"
+    assert await look(served, fields) == CI
 
 
 @pytest.mark.parametrize(
@@ -69,8 +79,9 @@ def test_who_may_come_in(fields: dict[str, Any]) -> None:
         {"origin": ["http://localhost:8080", "http://evil.example.com"]},
     ],
 )
-def test_who_comes_by_another_name_is_forbidden(fields: dict[str, Any]) -> None:
-    found = door().look(headers(fields))
+@pytest.mark.parametrize("path", ["/mcp", "/health", "/.well-known/oauth-protected-resource"])
+async def test_who_comes_by_another_name_is_forbidden(fields: dict[str, Any], path: str) -> None:
+    found = await look(door(), fields, path)
     assert isinstance(found, Refusal)
     assert found.status == 403
 
@@ -79,8 +90,11 @@ def test_who_comes_by_another_name_is_forbidden(fields: dict[str, Any]) -> None:
     "token",
     [None, "", TOKEN, "Bearer", "Bearer ", f"Basic {TOKEN}", "Bearer wrong", [f"Bearer {TOKEN}", "Bearer b"]],
 )
-def test_who_has_no_token_is_not_known(token: Any) -> None:
-    found = door().look(headers({"authorization": token}))
+@pytest.mark.parametrize(
+    "path", ["/mcp", "/api/v1/runs", "/openapi.json", "//mcp", "/healthy", "/.well-known/x", ""]
+)
+async def test_who_has_no_token_is_not_known(token: Any, path: str) -> None:
+    found = await look(door(), {"authorization": token}, path)
     assert isinstance(found, Refusal)
     assert found.status == 401
     assert TOKEN not in str(found)
@@ -98,10 +112,23 @@ async def test_nothing_behind_the_door_sees_the_token() -> None:
         seen.append(scope)
 
     sent = headers({"cookie": "c=1", "x-other": "kept"})
-    await door(behind)({"type": "http", "headers": sent}, nowhere, nowhere)
+    await door(behind)({"type": "http", "path": "/mcp", "headers": sent}, nowhere, nowhere)
     assert dict(seen[0]["headers"]) == {b"host": b"127.0.0.1:8080", b"x-other": b"kept"}
+    assert seen[0]["caller"] == CI
     assert seen[0]["user"].display_name == "ci"
     assert TOKEN not in str(vars(seen[0]["user"]))
+
+
+async def test_only_who_runs_gets_to_the_tools() -> None:
+    found = await look(door(caller=Caller(id="eve", roles=frozenset({"approve"}))), {})
+    assert isinstance(found, Refusal)
+    assert (found.status, found.role) == (403, "run")
+
+
+async def test_the_health_is_told_to_everybody_and_a_token_that_is_shown_there_must_hold() -> None:
+    assert await look(door(), {"authorization": None}, "/health") == Caller(id="", roles=frozenset())
+    assert await look(door(), {}, "/health/ready") == CI
+    assert isinstance(await look(door(), {"authorization": "Bearer wrong"}, "/health"), Refusal)
 
 
 async def test_what_is_neither_a_request_nor_the_life_of_the_server_is_passed_over() -> None:

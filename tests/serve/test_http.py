@@ -107,10 +107,19 @@ async def test_every_path_asks_for_a_token_first(tmp_path: Path, path: str) -> N
     async with served(tmp_path) as url:
         for token in (None, "wrong"):
             status, body, headers = await asked(url + path, "POST", token)
-            assert (status, body["error"]) == (401, "MCP authentication failed")
+            failed = "MCP authentication failed" if path.startswith("/mcp") else "Unauthorized"
+            assert (status, body["error"]) == (401, failed)
             assert headers["WWW-Authenticate"].startswith("Bearer")
         status, _, _ = await asked(url + path, headers={"Host": "evil.example.com"})
         assert status == 403
+
+
+async def test_the_health_says_more_to_a_client(tmp_path: Path) -> None:
+    async with served(tmp_path) as url:
+        assert (await asked(f"{url}/health", token=None))[:2] == (200, {"status": "ok"})
+        _, body, _ = await asked(f"{url}/health/ready")
+        assert (await asked(f"{url}/health", token="wrong"))[0] == 401
+    assert (body["status"], body["broken"]) == ("ok", [])
 
 
 async def test_rest_lists_what_the_client_may_call(tmp_path: Path) -> None:

@@ -9,16 +9,22 @@ from luthier.doctor.finding import Case, Finding
 from luthier.errors import SpecError
 from luthier.runtime import Library
 from luthier.secrets import find
+from luthier.spec import McpTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from luthier.spec import Ensemble, McpTrigger
+    from luthier.spec import Ensemble
 
 
 def listeners(case: Case) -> Iterator[Finding]:
     serve = case.project.serve
-    offered = [(ensemble, trigger) for ensemble in _ensembles(case) for trigger in ensemble.triggers]
+    offered = [
+        (ensemble, trigger)
+        for ensemble in _ensembles(case)
+        for trigger in ensemble.triggers
+        if isinstance(trigger, McpTrigger)
+    ]
     if not offered and not serve.tools and not serve.clients:
         yield Finding(name="serve", status="off", said="nothing is offered to clients")
         return
@@ -28,7 +34,7 @@ def listeners(case: Case) -> Iterator[Finding]:
         yield Finding(name="serve", status="broken", said=f"{said}, and the package mcp is missing", fix=fix)
     else:
         yield Finding(name="serve", status="ok", said=said)
-    tokens = [token for held in serve.clients.values() for token in held]
+    tokens = [token for client in serve.clients.values() for token in client.tokens]
     tokens += [token for _, trigger in offered for token in trigger.tokens or ()]
     if not tokens:
         fix = "Make one with `luthier serve --new-token`; over pipes none is needed."
@@ -62,4 +68,4 @@ def _ensembles(case: Case) -> Iterator[Ensemble]:
 
 def _holders(case: Case, offered: list[tuple[Ensemble, McpTrigger]]) -> int:
     own = sum(1 for _, trigger in offered if trigger.tokens)
-    return own + sum(1 for held in case.project.serve.clients.values() if held)
+    return own + sum(1 for client in case.project.serve.clients.values() if client.tokens)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from luthier.errors import Fault, SpecError
 from luthier.secrets import expand
+from luthier.serve.caller import Caller
 from luthier.serve.offers import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from luthier.serve.offers import Offer
-    from luthier.spec import Project
+    from luthier.spec import Ensemble, Project
 
 SHORTEST = 16
 """Characters of the shortest token that is accepted; those that are made here have 43."""
@@ -36,28 +37,39 @@ def token_hash(token: str) -> str:
 class Callers:
     """The clients by the hashes of their tokens."""
 
-    def __init__(self, hashes: Mapping[str, str]) -> None:
-        self._hashes = {digest.encode(): client for digest, client in hashes.items()}
+    def __init__(self, hashes: Mapping[str, Caller]) -> None:
+        self._hashes = {digest.encode(): caller for digest, caller in hashes.items()}
 
     @classmethod
     def of(cls, project: Project, offers: Iterable[Offer], environ: Mapping[str, str]) -> Callers:
         """All clients of a project. Raises UnresolvedReferenceError, and SpecError for a bad token."""
-        written = [
-            (client, token, f"serve.clients.{client}")
-            for client, tokens in project.serve.clients.items()
-            for token in tokens
+        held = [
+            (Caller(id=id, roles=frozenset(client.roles)), client.tokens, f"serve.clients.{id}")
+            for id, client in project.serve.clients.items()
         ]
-        written += [
-            (OWN + offer.name, token, f"{offer.ensemble.file} (trigger {offer.name})")
+        held += [
+            (
+                Caller(id=OWN + offer.name),
+                offer.trigger.tokens or (),
+                trigger_place(offer.ensemble, offer.name),
+            )
             for offer in offers
-            for token in offer.trigger.tokens or ()
         ]
-        hashes: dict[str, str] = {}
-        for client, token, place in written:
-            digest = _hash_of(token, environ, place)
-            if hashes.setdefault(digest, client) != client:
-                message = f"{place}: this token is that of {hashes[digest]} too, so nobody can tell who calls"
-                raise SpecError([Fault(message, suggestion="give each client a token of its own")])
+        return cls.holding(held, environ)
+
+    @classmethod
+    def holding(
+        cls, held: Iterable[tuple[Caller, tuple[str, ...], str]], environ: Mapping[str, str]
+    ) -> Callers:
+        """These callers with these tokens, each with the place where they stand. Raises as `of` does."""
+        hashes: dict[str, Caller] = {}
+        for caller, tokens, place in held:
+            for token in tokens:
+                digest = _hash_of(token, environ, place)
+                if hashes.setdefault(digest, caller).id != caller.id:
+                    whose = hashes[digest].id
+                    message = f"{place}: this token is that of {whose} too, so nobody can tell who calls"
+                    raise SpecError([Fault(message, suggestion="give each client a token of its own")])
         return cls(hashes)
 
     def __bool__(self) -> bool:
@@ -66,22 +78,30 @@ class Callers:
     @property
     def names(self) -> tuple[str, ...]:
         """The clients that have a token, in order."""
-        return tuple(sorted(set(self._hashes.values())))
+        return tuple(sorted({caller.id for caller in self._hashes.values()}))
 
-    def client(self, token: str) -> str | None:
+    def caller(self, token: str) -> Caller | None:
         """Whose token it is."""
         given, found = token_hash(token).encode(), None
-        for digest, client in self._hashes.items():
+        for digest, caller in self._hashes.items():
             if hmac.compare_digest(digest, given):
-                found = client
+                found = caller
         return found
 
 
-def _hash_of(token: str, environ: Mapping[str, str], place: str) -> str:
-    if token.startswith(_HASH):
-        return token
-    value = expand(token, environ, place=place, secrets=True)
+def trigger_place(ensemble: Ensemble, name: str) -> str:
+    """Where the credentials of a trigger stand."""
+    return f"{ensemble.file} (trigger {name})"
+
+
+def secret_of(written: str, environ: Mapping[str, str], place: str) -> str:
+    """A secret that its reference stands for. Raises UnresolvedReferenceError, SpecError for a short one."""
+    value = expand(written, environ, place=place, secrets=True)
     if len(value) < SHORTEST:
         message = f"{place}: the token has fewer than {SHORTEST} characters"
         raise SpecError([Fault(message, suggestion="`luthier serve --new-token` makes one")])
-    return token_hash(value)
+    return value
+
+
+def _hash_of(token: str, environ: Mapping[str, str], place: str) -> str:
+    return token if token.startswith(_HASH) else token_hash(secret_of(token, environ, place))

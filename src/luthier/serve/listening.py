@@ -8,15 +8,22 @@ import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from luthier.clock import SystemClock
 from luthier.errors import Fault, LuthierError, SpecError
+from luthier.serve.addresses import Addresses
+from luthier.serve.bearing import Bearing
 from luthier.serve.callers import Callers
 from luthier.serve.door import Door, own_hosts
+from luthier.serve.health import open_routes
+from luthier.serve.jwks import keys_of
+from luthier.serve.locks import Tokens
 from luthier.serve.protocol import protocol_server
 from luthier.serve.rest import rest_routes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
+    from luthier.clock import Clock
     from luthier.serve.protocol import Offering
     from luthier.serve.service import Service
     from luthier.spec import Project
@@ -58,30 +65,54 @@ def _fault(message: str, suggestion: str) -> SpecError:
     return SpecError([Fault(message, suggestion=suggestion)])
 
 
+async def _nothing() -> None:
+    """Where nothing is to be closed."""
+
+
 class Listening:
     """A service that listens on one address. Made, it is bound; `serve` answers until it is cancelled."""
 
-    def __init__(self, service: Offering, app: Any, bound: socket.socket) -> None:
+    def __init__(
+        self,
+        service: Offering,
+        app: Any,
+        bound: socket.socket,
+        close: Callable[[], Awaitable[None]] = _nothing,
+    ) -> None:
         self._service = service
         self._app = app
         self._bound = bound
+        self._close = close
         host, port = bound.getsockname()[:2]
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     @classmethod
-    def on(cls, address: str, service: Service, project: Project, environ: Mapping[str, str]) -> Self:
+    def on(
+        cls,
+        address: str,
+        service: Service,
+        project: Project,
+        environ: Mapping[str, str],
+        clock: Clock | None = None,
+    ) -> Self:
         """Bind the address. Raises SpecError where nobody has a token, LuthierError where it is taken."""
+        clock = clock or SystemClock()
         callers = Callers.of(project, service.offers.values(), environ)
-        if not callers:
+        issuer = project.serve.oauth
+        if not callers and issuer is None:
             hint = "write `serve: {clients: {NAME: [TOKEN]}}`; `luthier serve --new-token` makes a token"
             raise _fault("Nobody has a token, so nobody could call", hint)
         host, _ = address_of(address)
         if project.environment != "production" and not ipaddress.ip_address(host).is_loopback:
             message = f"{host} can be reached from other machines, and this is a development project"
             raise _fault(message, "listen on 127.0.0.1, or write `environment: production`")
+        keys, close = (None, _nothing) if issuer is None else keys_of(issuer, project, environ, clock)
+        bearing = None if issuer is None or keys is None else Bearing(issuer, keys)
         bound = bind(address)
         own = own_hosts(*bound.getsockname()[:2])
-        return cls(service, Door(_app(service, project), callers, project.serve, own), bound)
+        locks = Addresses(Tokens(callers, bearing))
+        door = Door(_app(service, project, bearing), locks, project.serve, own, bearing)
+        return cls(service, door, bound, close)
 
     async def serve(self) -> None:
         """Answer until cancelled; then no call is taken, those at work are called off, and streams end."""
@@ -112,9 +143,10 @@ class Listening:
             server.should_exit = True
             await self._service.close()
             await serving
+            await self._close()
 
 
-def _app(service: Service, project: Project) -> Any:
+def _app(service: Service, project: Project, bearing: Bearing | None) -> Any:
     from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
 
     server = protocol_server(service, lambda request: request.user.display_name)
@@ -124,6 +156,6 @@ def _app(service: Service, project: Project) -> Any:
         max_request_body_size=limit,
         # The door has looked at Host and Origin, for every path and not only for this one.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        custom_starlette_routes=rest_routes(service),
+        custom_starlette_routes=[*rest_routes(service), *open_routes(service, bearing)],
     )
     return RequestBodyLimitMiddleware(app, limit)

@@ -56,7 +56,10 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 def offers_of(ensembles: Iterable[Ensemble]) -> tuple[Offer, ...]:
     """All offers in the order of their names. Raises SpecError where two have one name."""
     found = [
-        Offer(ensemble=ensemble, trigger=trigger) for ensemble in ensembles for trigger in ensemble.triggers
+        Offer(ensemble=ensemble, trigger=trigger)
+        for ensemble in ensembles
+        for trigger in ensemble.triggers
+        if isinstance(trigger, McpTrigger)
     ]
     counted = Counter(offer.name for offer in found)
     faults = [

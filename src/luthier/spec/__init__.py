@@ -33,6 +33,7 @@ from luthier.spec.ensemble import (
     ToolsConfig,
     TransformConfig,
 )
+from luthier.spec.http_trigger import HttpTrigger
 from luthier.spec.inputs import bind_inputs, check_inputs, read_input_text
 from luthier.spec.load import load
 from luthier.spec.origin import NOWHERE, Origin
@@ -46,12 +47,13 @@ from luthier.spec.read import load_ensemble, read_ensemble
 from luthier.spec.read_project import find_project, load_project, read_project
 from luthier.spec.scripts import entry_names, entry_point, find_script
 from luthier.spec.serve import Serve
-from luthier.spec.trigger import McpTrigger
+from luthier.spec.trigger import ApiTrigger, McpTrigger, Trigger
 from luthier.spec.write_servers import read_entry, server_mapping, written
 
 __all__ = [
     "NOWHERE",
     "ApiConfig",
+    "ApiTrigger",
     "Auth",
     "BranchFlow",
     "Breaker",
@@ -68,6 +70,7 @@ __all__ = [
     "FlowStep",
     "ForeachFlow",
     "Hole",
+    "HttpTrigger",
     "Input",
     "LabelTest",
     "Launch",
@@ -94,6 +97,7 @@ __all__ = [
     "ToolFilter",
     "ToolsConfig",
     "TransformConfig",
+    "Trigger",
     "TryFlow",
     "WaitFor",
     "WhileFlow",

@@ -14,7 +14,7 @@ from luthier.expr import Compiled
 from luthier.spec.control import Cache, FlowItem, OnTimeout, Retry, StepState
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.outputs import OutputBlock
-from luthier.spec.trigger import McpTrigger
+from luthier.spec.trigger import Trigger
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
 Operation = Literal["tools", "code", "transform", "ensemble", "endorse", "think", "api", "http", "storage"]
@@ -198,7 +198,7 @@ class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[OutputBlock, ...] = ()  # in place of outputs
     cache: Cache | None = None
     state: RunState | None = None
-    triggers: tuple[McpTrigger, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     reads_env: dict[str, Fault] = {}  # names read from `env`, and what to say where they are not exposed
     warnings: tuple[Fault, ...] = ()
     origin: Origin = NOWHERE

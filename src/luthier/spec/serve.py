@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from luthier.secrets import find
-from luthier.spec.reader import Found
-from luthier.spec.words import kind, quoted
+from luthier.spec.issuer import Issuer, read_issuer
+from luthier.spec.reader import Found, Reader
+from luthier.spec.words import kind, listed, meant, quoted
 from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
     from luthier.spec.origin import KeyPath
-    from luthier.spec.reader import Reader, Sink
+    from luthier.spec.reader import Sink
 
 CLIENT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -30,15 +31,30 @@ _HOST = re.compile(r"[A-Za-z0-9_.-]+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?")
 _ORIGIN = re.compile(r"https?://(" + _HOST.pattern + ")")
 
 
+ROLES = ("run", "approve", "admin")
+"""What a client may be: who runs, who decides about what waits for a person, and who sees the runs of all."""
+
+
+class ServedClient(msgspec.Struct, frozen=True, kw_only=True):
+    """What opens the door to a client, each a reference or `sha256:` and a hash, and what it may do there."""
+
+    tokens: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ("run",)
+
+    def __repr__(self) -> str:
+        return f"ServedClient(roles={self.roles!r})"
+
+
 class Serve(msgspec.Struct, frozen=True, kw_only=True):
-    """`clients`: tokens by the client's id, each a reference or `sha256:` and the hash of one.
+    """`clients` by their ids; `oauth`: who else may say who calls.
 
     `tools`: the address of each tool that is offered as it is, by the name that it is offered under; where
     that is the address itself, which may be a pattern (`mcp://git/*`), tools have the names that models see.
     `hosts` and `origins` are accepted besides those of the address that is listened on.
     """
 
-    clients: dict[str, tuple[str, ...]] = {}
+    clients: dict[str, ServedClient] = {}
+    oauth: Issuer | None = None
     tools: dict[str, str] = {}
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
@@ -55,6 +71,7 @@ def read_serve(reader: Reader) -> Serve:
         return Serve()
     serve = Serve(
         clients=_read_clients(inner),
+        oauth=read_issuer(inner, ROLES),
         tools=_read_tools(inner),
         hosts=_fitting(inner, "hosts", _HOST, "is not a host, such as tools.example.com or 10.0.0.1:8443"),
         origins=_fitting(inner, "origins", _ORIGIN, "is not an origin, such as https://app.example.com"),
@@ -85,17 +102,33 @@ def _is_reference(text: str) -> bool:
     return len(found) == 1 and found[0].text == text and found[0].default is None
 
 
-def _read_clients(reader: Reader) -> dict[str, tuple[str, ...]]:
+def _read_clients(reader: Reader) -> dict[str, ServedClient]:
     inner = reader.inner("clients")
     read = {}
     for name, value in inner.data.items() if inner else ():
-        found = reader.places["clients"]
-        path = (*found, name)
+        path = (*reader.places["clients"], name)
         if not CLIENT.fullmatch(name):
             message = "a client's name is of letters, digits, `_`, `.` and `-`, at most 64"
             reader.sink.add(message, path, key=True)
-        read[name] = read_tokens(reader.sink, Found(path, value))
+        read[name] = _read_client(reader.sink, Found(path, value))
     return read
+
+
+def _read_client(sink: Sink, found: Found) -> ServedClient:
+    """Tokens alone, or a mapping of tokens and roles."""
+    if not isinstance(found.value, dict):
+        return ServedClient(tokens=read_tokens(sink, found))
+    inner = Reader(sink, found.path, found.value)
+    tokens = inner.take("tokens", "token", required=True)
+    roles = inner.texts("roles")
+    for index, role in enumerate(roles or ()):
+        if role not in ROLES:
+            message = f"there is no role {quoted(role)}"
+            hint = meant(role, ROLES) or f"known here: {listed(ROLES)}"
+            sink.add(message, (*inner.places["roles"], index), suggestion=hint)
+    inner.done()
+    client = ServedClient(tokens=() if tokens is None else read_tokens(sink, tokens))
+    return client if roles is None else msgspec.structs.replace(client, roles=roles)
 
 
 def _read_tools(reader: Reader) -> dict[str, str]:

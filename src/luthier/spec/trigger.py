@@ -1,4 +1,4 @@
-"""Reads `trigger:` of an ensemble: what starts it besides a person. This version knows MCP clients."""
+"""Reads `trigger:` of an ensemble: what starts it besides a person."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import SchemaError
+from luthier.spec.http_trigger import HttpTrigger, read_http_trigger
 from luthier.spec.reader import Found, Reader
 from luthier.spec.serve import NAME_RULE, TOOL_NAME, read_tokens
 from luthier.spec.words import listed, meant, quoted
@@ -15,7 +16,8 @@ from luthier.tools.schema import Schema
 if TYPE_CHECKING:
     from luthier.spec.reader import Sink
 
-LATER = ("http", "webhook", "email", "queue", "cron", "build", "cli", "startup")
+TYPES = ("mcp", "api", "http", "webhook")
+LATER = ("email", "queue", "cron", "build", "cli", "startup")
 _OTHER_AUTH = ("oauth", "api_key", "apiKey")
 
 
@@ -36,7 +38,16 @@ class McpTrigger(msgspec.Struct, frozen=True, kw_only=True):
         return f"McpTrigger({self.name!r})"
 
 
-def read_triggers(reader: Reader, ensemble: str) -> tuple[McpTrigger, ...]:
+class ApiTrigger(msgspec.Struct, frozen=True, kw_only=True):
+    """The ensemble may be run by the HTTP API. `clients` None: by every client of the project."""
+
+    clients: tuple[str, ...] | None = None
+
+
+Trigger = McpTrigger | ApiTrigger | HttpTrigger
+
+
+def read_triggers(reader: Reader, ensemble: str) -> tuple[Trigger, ...]:
     """One trigger or a list of them; those of later versions are said to be without effect."""
     found = reader.take("trigger", "triggers")
     if found is None:
@@ -47,21 +58,30 @@ def read_triggers(reader: Reader, ensemble: str) -> tuple[McpTrigger, ...]:
     return tuple(trigger for trigger in read if trigger is not None)
 
 
-def _read(sink: Sink, found: Found, ensemble: str) -> McpTrigger | None:
+def _read(sink: Sink, found: Found, ensemble: str) -> Trigger | None:
     reader = Reader.of(sink, found.path, found.value, "a trigger")
     if reader is None:
         return None
-    type_ = reader.text("type", required=True)
-    if type_ in LATER:
-        message = f"this version does not use triggers of type {quoted(type_)} yet"
-        sink.add(message, reader.places["type"], warning=True)
-        return None
-    if type_ != "mcp":
-        if type_ is not None:
+    match reader.text("type", required=True):
+        case "mcp":
+            return _read_mcp(reader, ensemble)
+        case "api":
+            trigger = ApiTrigger(clients=reader.texts("clients"))
+            reader.done()
+            return trigger
+        case "http" | "webhook" as type_:
+            return read_http_trigger(reader, ensemble, type_)
+        case str() as type_ if type_ in LATER:
+            message = f"this version does not use triggers of type {quoted(type_)} yet"
+            sink.add(message, reader.places["type"], warning=True)
+        case str() as type_:
             message = f"there is no trigger of type {quoted(type_)}"
-            hint = meant(type_, ("mcp", *LATER)) or f"known here: {listed(('mcp', *LATER))}"
+            hint = meant(type_, (*TYPES, *LATER)) or f"known here: {listed((*TYPES, *LATER))}"
             sink.add(message, reader.places["type"], suggestion=hint)
-        return None
+    return None
+
+
+def _read_mcp(reader: Reader, ensemble: str) -> McpTrigger:
     trigger = McpTrigger(
         name=_name(reader, ensemble),
         description=reader.text("description") or "",
@@ -71,7 +91,7 @@ def _read(sink: Sink, found: Found, ensemble: str) -> McpTrigger | None:
     )
     if reader.flag("public"):
         message = "`public` has no effect: every caller of a served ensemble needs a token"
-        sink.add(message, reader.places["public"], key=True, warning=True)
+        reader.sink.add(message, reader.places["public"], key=True, warning=True)
     reader.done()
     return trigger
 
