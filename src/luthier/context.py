@@ -15,7 +15,8 @@ OPERATOR = "operator"
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """`principals` runs from the outermost caller to the innermost; `deadline` is in monotonic seconds.
 
-    `root` names what the outermost caller began: it is the same in all runs inside of each other.
+    `root` names what the outermost caller began: it is the same in all runs inside of each other. `durable`:
+    its run can be suspended, so it need not wait for people.
     """
 
     principals: tuple[str, ...] = (OPERATOR,)
@@ -25,6 +26,7 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     deadline: float | None = None
     control: Label = TRUSTED
+    durable: bool = False
 
     @property
     def principal(self) -> str:

@@ -14,6 +14,7 @@ from luthier.govern import (
     Approvals,
     AuditLog,
     Budgets,
+    Desk,
     Gateway,
     KillSwitch,
     MemoryAudit,
@@ -23,7 +24,7 @@ from luthier.govern import (
     Switches,
     Verdict,
 )
-from luthier.govern.approval import POLL
+from luthier.govern.desk import POLL
 from luthier.spec import Budget, Policies
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import ToolCall
@@ -73,14 +74,14 @@ class Gate(House):
         )
         self.approvals = Approvals(self.state, audit or self.log, self.clock)
         if asks or approve is not None:
-            asking = Approval(
+            self.desk = Desk(
                 self.approvals,
                 audit or self.log,
                 self.clock,
                 timeout=approval_timeout,
                 callback=approve,
             )
-            guards = [*guards, asking.guard]
+            guards = [*guards, Approval(self.desk).guard]
         guards = [*guards, Budgets(budgets, self.clock).guard]
         self.switch = KillSwitch(self.state, self.clock)
         self.switches = Switches(self.state, audit or self.log, self.clock)

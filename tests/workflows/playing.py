@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.spec import Retry
 from luthier.taint import TRUSTED, Label, Labelled
-from luthier.workflows.machine import Cancel, Command, End, Finish, Judge, Start, State, decide, fold, settle
+from luthier.workflows.machine import (
+    Cancel,
+    Command,
+    End,
+    Finish,
+    Judge,
+    Rest,
+    Start,
+    State,
+    decide,
+    fold,
+    settle,
+)
 from luthier.workflows.nodes import Node
 from luthier.workflows.plan import Plan, arrange
 from luthier.workflows.progress import Progress
@@ -15,10 +27,12 @@ from luthier.workflows.record import (
     Data,
     Entry,
     Failure,
+    Resumed,
     RunEnded,
     RunHalted,
     RunStarted,
     StepStarted,
+    Suspended,
 )
 from luthier.workflows.retries import Outcome
 
@@ -55,6 +69,10 @@ def failed(kind: str = "code", **rest: Any) -> Outcome:
 
 def cancelled() -> Outcome:
     return Outcome(error=Failure(kind="cancelled", message="called off"), cancelled=True)
+
+
+def waits(*requests: str) -> Outcome:
+    return Outcome(suspended=Suspended(what="hitl", requests=requests))
 
 
 def retry(attempts: int = 3, **rest: Any) -> Retry:
@@ -102,6 +120,21 @@ class Table:
     def settle(self, step: str, outcome: Outcome) -> None:
         data = settle(self.state, step, outcome)
         self.append(data, step, self.state.nodes[step].attempt)
+
+    def suspend(self, *steps: str) -> None:
+        for step in steps:
+            self.start(step)
+            self.settle(step, waits("q"))
+
+    def resume(self, *steps: str) -> None:
+        """Decide, and begin the attempt again."""
+        for step in steps:
+            self.append(Resumed(decision="approved"), step, self.state.nodes[step].attempt)
+            self.start(step)
+
+    def resting(self) -> tuple[str, ...]:
+        rest = self.state.agenda.get("")
+        return rest.steps if isinstance(rest, Rest) else ()
 
     def end(self) -> None:
         """Append the ends that are due, until there are none."""

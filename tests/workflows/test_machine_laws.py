@@ -10,11 +10,19 @@ from hypothesis import strategies as st
 from luthier.expr import compile_value
 from luthier.spec import Retry
 from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Labelled
-from luthier.workflows.machine import Cancel, End, Finish, Judge, Start, decide, fold
+from luthier.workflows.machine import Cancel, End, Finish, Judge, Rest, Start, decide, fold
 from luthier.workflows.nodes import Kind, Node
 from luthier.workflows.plan import Plan, arrange
-from luthier.workflows.record import BranchTaken, ItemsRead, StepEnded, StepStarted, decode, encode_all
-from tests.workflows.playing import Table, cancelled, failed, folded_again, ok, snapshot
+from luthier.workflows.record import (
+    BranchTaken,
+    ItemsRead,
+    Resumed,
+    StepEnded,
+    StepStarted,
+    decode,
+    encode_all,
+)
+from tests.workflows.playing import Table, cancelled, failed, folded_again, ok, snapshot, waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -127,7 +135,8 @@ def play(table: Table, draw: Any) -> None:
         ]
         commands = [command for command in table.commands() if not isinstance(command, Cancel)]
         assert commands or running, "the run is stuck"
-        choice = draw(st.sampled_from([*commands, *running]))
+        waiting = list(table.state.suspended) if draw(st.integers(0, 3)) == 0 else []
+        choice = draw(st.sampled_from([*commands, *running, *waiting]))
         match choice:
             case Judge():
                 judge(table, draw, choice)
@@ -137,19 +146,35 @@ def play(table: Table, draw: Any) -> None:
                 table.append(data, key, table.state.nodes[key].attempt)
             case Finish():
                 table.finish()
+            case Rest(steps=steps):
+                assert not running, "a run rests only when nothing else goes on"
+                assert set(steps) == set(table.state.suspended)
+                decide_about(table, draw(st.sampled_from(steps)))
+            case str() if choice in table.state.suspended:
+                decide_about(table, choice)
             case str():
-                called_off = choice in table.cancelling()
-                outcome = draw(st.sampled_from(["ok", "cancelled" if called_off else "failed", "failed"]))
-                match outcome:
-                    case "ok":
-                        table.settle(choice, ok(choice, draw(LABELS)))
-                    case "cancelled":
-                        table.settle(choice, cancelled())
-                    case _:
-                        table.settle(choice, failed(draw(KINDS), harmless=draw(st.booleans())))
+                let_go(table, draw, choice)
         if stops and draw(st.integers(0, 15)) == 0 and table.state.ended is None:
             stops -= 1
             table.halt(draw(st.sampled_from(["cancelled", "timeout"])))
+
+
+def let_go(table: Table, draw: Any, step: str) -> None:
+    """End the attempt in a drawn way."""
+    called_off = step in table.cancelling()
+    match draw(st.sampled_from(["ok", "cancelled" if called_off else "failed", "failed", "waits"])):
+        case "ok":
+            table.settle(step, ok(step, draw(LABELS)))
+        case "waits":
+            table.settle(step, waits("q"))
+        case "cancelled":
+            table.settle(step, cancelled())
+        case _:
+            table.settle(step, failed(draw(KINDS), harmless=draw(st.booleans())))
+
+
+def decide_about(table: Table, step: str) -> None:
+    table.append(Resumed(decision="approved", by="operator"), step, table.state.nodes[step].attempt)
 
 
 def judge(table: Table, draw: Any, judge: Judge) -> None:

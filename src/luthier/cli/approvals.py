@@ -1,4 +1,4 @@
-"""`luthier approvals`: the calls that wait for a person, and the person's word."""
+"""`luthier approvals`: the calls and questions that wait for a person, and the person's word."""
 
 from __future__ import annotations
 
@@ -11,82 +11,126 @@ from luthier.cli.options import OK, JsonOption, command, found_project
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from luthier.govern import Approvals
+    from luthier.govern import Approvals, Request
 
     T = TypeVar("T")
 
-app = typer.Typer(help="Calls that wait for a person.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Calls and questions that wait for a person.", no_args_is_help=True, rich_markup_mode=None
+)
 
 IdArgument = Annotated[str, typer.Argument(help="A request's id, as `list` shows it.")]
+WhichArgument = Annotated[str, typer.Argument(help="A request's id, as `list` shows it, or its token.")]
+WhyOption = Annotated[str, typer.Option("--reason", "-m", help="Why; it goes along with the decision.")]
 
 
 @app.command("list")
 @command
 def list_requests(context: typer.Context, json: JsonOption = False) -> int:
     """List what waits for a decision, or was approved and has not been called again."""
-    import msgspec
-
     from luthier.cli.render import echo, show_table, to_json
 
     requests = _asked(context, lambda approvals: approvals.list())
     if json:
-        echo(to_json({"requests": [msgspec.to_builtins(request) for request in requests]}))
+        echo(to_json({"requests": [_document(request) for request in requests]}))
         return OK
     rows = [
         (
             request.id,
             request.state,
-            request.uri,
+            request.uri or f"step {request.step}",
             " > ".join(request.principals),
-            request.reason or request.rule,
+            request.run,
+            request.prompt or request.reason or request.rule,
         )
         for request in requests
     ]
-    show_table(("id", "", "tool", "caller", "because"), rows)
+    show_table(("id", "", "what", "caller", "run", "because"), rows)
     return OK
 
 
 @app.command("show")
 @command
 def show_request(context: typer.Context, request: IdArgument, json: JsonOption = False) -> int:
-    """Show one request: the call, who makes it, each argument and where it came from."""
-    import msgspec
-
+    """Show one request: what is asked, by whom, each value and where it came from."""
     from luthier.cli.asking import lines_of
     from luthier.cli.render import echo, to_json
 
     found = _asked(context, lambda approvals: approvals.get(request))
-    echo(to_json(msgspec.to_builtins(found)) if json else "\n".join(lines_of(found)))
+    echo(to_json(_document(found)) if json else "\n".join(lines_of(found)))
+    return OK
+
+
+@app.command("token")
+@command
+def token(context: typer.Context, request: IdArgument, json: JsonOption = False) -> int:
+    """Make a token that decides about one request, once, in the hands of whoever has it."""
+    from luthier.cli.render import echo, to_json
+
+    made = _asked(context, lambda approvals: approvals.token(request))
+    echo(to_json({"request": request, "token": made}) if json else made)
     return OK
 
 
 @app.command("approve")
 @command
-def approve(context: typer.Context, request: IdArgument, json: JsonOption = False) -> int:
-    """Let that one call be made, once."""
-    return _decide(context, request, "approve", json=json)
+def approve(
+    context: typer.Context,
+    request: WhichArgument,
+    answer: Annotated[
+        str | None, typer.Option("--answer", "-a", help="The answer that is asked for, as JSON or text.")
+    ] = None,
+    reason: WhyOption = "",
+    json: JsonOption = False,
+) -> int:
+    """Let that one call be made, once, or answer the question."""
+    from luthier.cli.asking import typed_value
+
+    async def approved(approvals: Approvals, via: str) -> Request:
+        if answer is None:
+            return await approvals.approve(request, why=reason, via=via)
+        schema = (await approvals.get(request)).schema
+        return await approvals.approve(request, answer=typed_value(answer, schema), why=reason, via=via)
+
+    return _decide(context, approved, json=json)
 
 
 @app.command("deny")
 @command
-def deny(context: typer.Context, request: IdArgument, json: JsonOption = False) -> int:
-    """Have that call refused."""
-    return _decide(context, request, "deny", json=json)
+def deny(
+    context: typer.Context, request: WhichArgument, reason: WhyOption = "", json: JsonOption = False
+) -> int:
+    """Have that call refused, or say no to the question."""
+
+    async def denied(approvals: Approvals, via: str) -> Request:
+        return await approvals.deny(request, why=reason, via=via)
+
+    return _decide(context, denied, json=json)
 
 
-def _decide(context: typer.Context, id: str, word: str, *, json: bool) -> int:
-    import msgspec
-
+def _decide(
+    context: typer.Context, decide: Callable[[Approvals, str], Awaitable[Request]], *, json: bool
+) -> int:
     from luthier.cli.asking import person
     from luthier.cli.render import echo, to_json
     from luthier.text import one_line
 
-    decided = _asked(context, lambda approvals: getattr(approvals, word)(id, via=f"cli, {person()}"))
+    decided: Request = _asked(context, lambda approvals: decide(approvals, f"cli, {person()}"))
     if json:
-        echo(to_json(msgspec.to_builtins(decided)))
+        echo(to_json(_document(decided)))
     else:
-        echo(f"{decided.state}: {one_line(decided.uri)} ({id})")
+        what = decided.uri or f"step {decided.step!r} of run {decided.run}"
+        echo(f"{decided.state}: {one_line(what)} ({decided.id})")
     return OK
+
+
+def _document(request: Request) -> dict[str, Any]:
+    """A request as plain JSON values; the hash of its token is nobody's business."""
+    import msgspec
+
+    found: dict[str, Any] = msgspec.to_builtins(request)
+    del found["token"]
+    return found
 
 
 def _asked(context: typer.Context, question: Callable[[Approvals], Awaitable[Any]]) -> Any:

@@ -1,4 +1,4 @@
-"""How a command asks the person at the terminal about a call, in place."""
+"""How a command asks the person at the terminal, in place, and how requests are shown to people."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import getpass
 import sys
 import threading
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from luthier.govern import Request
+    from luthier.govern import Answer, Request
     from luthier.govern.records import Tag
 
+LONGEST_SCHEMA = 2_000
+_TRIES = 3
 _one_at_a_time = threading.Lock()
 
 
@@ -25,18 +27,54 @@ class Asker:
         self._paused = paused
         self.via = f"terminal, {person()}"
 
-    def __call__(self, request: Request) -> bool:
+    def __call__(self, request: Request) -> Answer:
         """Ask, and take only what is typed after the question."""
         import termios
 
         from luthier.cli.render import echo, paint
+        from luthier.govern import Answer
 
         with _one_at_a_time, self._paused():
             echo("\n".join(lines_of(request)), sys.stderr)
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
-            sys.stderr.write(f"{paint('approve this call?', 'yellow')} yes or [no] ")
+            question = "approve this call?" if request.what == "call" else "your answer?"
+            if request.schema is not None:
+                return self._answered(request)
+            sys.stderr.write(f"{paint(question, 'yellow')} yes or [no] ")
             sys.stderr.flush()
-            return sys.stdin.readline().strip().lower() in ("y", "yes")
+            return Answer(approved=sys.stdin.readline().strip().lower() in ("y", "yes"))
+
+    def _answered(self, request: Request) -> Answer:
+        """What is typed, when it fits; an empty line is a no, and so is the third that does not fit."""
+        from luthier.cli.render import echo, paint
+        from luthier.govern import Answer
+        from luthier.govern.deciding import answer_fault
+
+        for _ in range(_TRIES):
+            sys.stderr.write(f"{paint('your answer?', 'yellow')} text or JSON, or [none] ")
+            sys.stderr.flush()
+            typed = sys.stdin.readline().strip()
+            if not typed:
+                break
+            value = typed_value(typed, request.schema)
+            fault = answer_fault(request.schema, value)
+            if fault is None:
+                return Answer(approved=True, value=value)
+            echo(fault, sys.stderr)
+        return Answer(approved=False)
+
+
+def typed_value(text: str, schema: dict[str, Any] | None) -> Any:
+    """What was typed: the JSON that it is, or the text where only that fits."""
+    import json
+
+    from luthier.govern.deciding import answer_fault
+
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return text if answer_fault(schema, value) and not answer_fault(schema, text) else value
 
 
 def asker(paused: Callable[[], AbstractContextManager[object]] = nullcontext) -> Asker | None:
@@ -55,14 +93,15 @@ def person() -> str:
 
 
 def lines_of(request: Request) -> list[str]:
-    """A request for people: the call, who makes it, why it is asked for, each argument and its origin."""
+    """A request for people: what is asked, by whom and why, and each value with its origin."""
+    import json
+
     from luthier.text import one_line
 
     who = " > ".join(map(one_line, request.principals))
     where = f" in run {one_line(request.run)} at step {one_line(request.step)!r}" if request.run else ""
-    said = one_line(request.reason or request.rule)
     lines = [
-        f"{one_line(request.uri)} wants an approval: {said}",
+        *_head(request),
         f"  rule    {one_line(' '.join(filter(None, (request.rule, request.place))))}",
         f"  caller  {who}{where}",
     ]
@@ -72,8 +111,22 @@ def lines_of(request: Request) -> list[str]:
         lines.append(f"  {one_line(argument.at)} = {argument.shown}")
         lines.append(f"      from {origin_of(argument.label)}")
     if request.more:
-        lines.append(f"  and {request.more} more arguments")
+        lines.append(f"  and {request.more} more values")
+    if request.schema is not None:
+        lines.append(f"  answer  {one_line(json.dumps(request.schema, ensure_ascii=False), LONGEST_SCHEMA)}")
     return lines
+
+
+def _head(request: Request) -> list[str]:
+    """What is asked, in the words of the step or the server, which are marked as theirs."""
+    from luthier.text import escape, one_line
+
+    if request.what == "call":
+        return [f"{one_line(request.uri)} wants an approval: {one_line(request.reason or request.rule)}"]
+    asks = f"{one_line(request.uri)} asks" if request.uri else f"step {one_line(request.step)!r} asks"
+    words = [f"  | {line}" for line in escape(request.prompt).splitlines()]
+    said = [] if request.said is None else [f"      from {origin_of(request.said)}"]
+    return [f"{asks}:", *words, *said]
 
 
 def origin_of(label: Tag | None) -> str:

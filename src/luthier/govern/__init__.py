@@ -6,6 +6,7 @@ from luthier.govern.audit import AuditLog, FileAudit, MemoryAudit
 from luthier.govern.budget import Budgets
 from luthier.govern.checkpoints import Checkpoint, CheckpointFile
 from luthier.govern.checks import Decision, PolicyCall
+from luthier.govern.desk import Desk
 from luthier.govern.gateway import Gateway
 from luthier.govern.guard import GateCall, Guard, Next
 from luthier.govern.keys import AuditKey
@@ -35,10 +36,11 @@ from luthier.govern.records import (
     Tag,
     Verdict,
 )
-from luthier.govern.requests import Request
+from luthier.govern.requests import Answer, Question, Request
 from luthier.govern.switch import KillSwitch, Off, Switches
 
 __all__ = [
+    "Answer",
     "Approval",
     "Approvals",
     "Asked",
@@ -50,6 +52,7 @@ __all__ = [
     "CheckpointFile",
     "Decided",
     "Decision",
+    "Desk",
     "Endorsed",
     "FileAudit",
     "FileSegments",
@@ -66,6 +69,7 @@ __all__ = [
     "PinBook",
     "Policy",
     "PolicyCall",
+    "Question",
     "Record",
     "Request",
     "Review",

@@ -1,32 +1,40 @@
 """What waits for a person: kept in the state store, so that any process of the project can decide.
 
-Only the operator decides: whoever has the project's files, by the command line or by Python. There is no tool
-for it, so no agent, ensemble or client can answer what it raised itself; a decision in another name is
-refused. A decision is written down in the audit log before it counts.
+The operator decides about all of it: whoever has the project's files, by the command line or by Python. Of
+the clients that call from outside, those do whose role or name says so, and who holds a request's token, but
+nobody about what they raised themselves, unless the step says so. There is no tool for it, so no agent and no
+ensemble decides. A decision is written down in the audit log before it counts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import secrets
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from luthier.context import OPERATOR
 from luthier.errors import NotFoundError, Refused
+from luthier.govern.deciding import answer_fault, objection, refused
 from luthier.govern.records import Decided
 from luthier.govern.requests import Request, read_request
 from luthier.govern.storing import asked
 from luthier.text import near
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from luthier.clock import Clock
     from luthier.connect import StateStore
     from luthier.govern.audit import AuditLog
 
 KIND = "approvals"
+TOKEN = "hitl_"  # noqa: S105  (what they begin with)
+TOKEN_BYTES = 32
 
 
 class Approvals:
@@ -55,48 +63,92 @@ class Approvals:
         return tuple(sorted(requests, key=lambda request: (request.asked, request.id)))
 
     async def get(self, id: str) -> Request:
-        """The request of that id. Raises NotFoundError, also when it has expired."""
+        """The request of that id, or token. Raises NotFoundError, also when it has expired."""
         requests = {request.id: request for request in await self.list()}
+        if id.startswith(TOKEN):
+            return self._by_token(id, requests.values())
         if id not in requests:
             hint = "It may have expired or been used: `luthier approvals list` shows what waits."
             raise NotFoundError("request", id, near=near(id, requests), hint=hint)
         return requests[id]
 
-    async def approve(self, id: str, *, by: str = OPERATOR, via: str = "python") -> Request:
-        """Let that one call be made. Raises NotFoundError, and Refused where it is not for `by` to decide."""
-        return await self._decide(id, "approved", by, via)
+    @staticmethod
+    def _by_token(token: str, requests: Iterable[Request]) -> Request:
+        hashed = _hashed(token)
+        for request in requests:
+            if request.token and hmac.compare_digest(request.token, hashed):
+                return request
+        hint = "A token decides once, and not after another was given out: `luthier approvals list`."
+        raise NotFoundError("request", "of this token", hint=hint)
 
-    async def deny(self, id: str, *, by: str = OPERATOR, via: str = "python") -> Request:
-        """Have that call refused. Raises as `approve` does."""
-        return await self._decide(id, "denied", by, via)
+    async def approve(
+        self,
+        id: str,
+        *,
+        answer: Any = msgspec.UNSET,
+        why: str = "",
+        by: str = OPERATOR,
+        roles: Collection[str] = (),
+        via: str = "python",
+    ) -> Request:
+        """Let that one call be made, or give the answer that is asked for. `id` may be a token.
 
-    async def _decide(self, id: str, decision: str, by: str, via: str) -> Request:
+        Raises NotFoundError, Refused where it is not for `by` to decide, has been decided, or the answer does
+        not fit, and AuditError.
+        """
         request = await self.get(id)
-        if by != OPERATOR:
-            raise Refused(
-                "denied",
-                f"{by!r} may not decide about {id}: only the operator may.",
-                rule="approvals",
-                place=f"request {id}",
-                hint=f"The operator decides: luthier approvals approve {id}",
-            )
+        self._may(request, id, by, roles)
+        if (fault := answer_fault(request.schema, answer)) is not None:
+            raise refused(request, "arguments", fault)
+        given = None if answer is msgspec.UNSET else answer
+        return await self._decide(request, "approved", by=by, via=via, why=why, answer=given)
+
+    async def deny(
+        self,
+        id: str,
+        *,
+        why: str = "",
+        by: str = OPERATOR,
+        roles: Collection[str] = (),
+        via: str = "python",
+    ) -> Request:
+        """Have that call refused, or the question answered with no. Raises as `approve` does."""
+        request = await self.get(id)
+        self._may(request, id, by, roles)
+        return await self._decide(request, "denied", by=by, via=via, why=why, answer=None)
+
+    async def token(self, id: str, *, by: str = OPERATOR, roles: Collection[str] = ()) -> str:
+        """A token that decides about this request, once, in place of whoever may; it is kept as a hash only.
+
+        One that was given out before is void from now on. Raises as `approve` does.
+        """
+        request = await self.get(id)
+        self._may(request, id, by, roles)
+        made = TOKEN + secrets.token_urlsafe(TOKEN_BYTES)
+        if request.state != "waiting" or not await self.swap(
+            request, msgspec.structs.replace(request, token=_hashed(made))
+        ):
+            raise _too_late(request)
+        return made
+
+    def _may(self, request: Request, id: str, by: str, roles: Collection[str]) -> None:
+        """Refuse whom it is not for. Who comes with the token needs no role."""
         if request.state != "waiting":
             raise _too_late(request)
-        decided = msgspec.structs.replace(
-            request,
-            state="approved" if decision == "approved" else "denied",
-            by=by,
-            via=via,
-            decided=self._clock.now(),
-        )
+        why = objection(request, by, roles, token=id.startswith(TOKEN))
+        if why:
+            raise refused(request, "denied", why)
+
+    async def _decide(self, request: Request, decision: Literal["approved", "denied"], **how: Any) -> Request:
+        decided = msgspec.structs.replace(request, state=decision, decided=self._clock.now(), token="", **how)
         self._audit.write(
             Decided(
                 call=request.call,
-                approval=id,
+                approval=request.id,
                 request=request.binding,
                 decision=decided.state,
-                by=by,
-                via=via,
+                by=decided.by,
+                via=decided.via,
                 uri=request.uri,
             )
         )
@@ -104,7 +156,7 @@ class Approvals:
             raise _too_late(request)
         return decided
 
-    # For the guard
+    # For the desk
 
     async def put(self, request: Request) -> None:
         """Keep a new request."""
@@ -138,6 +190,10 @@ class Approvals:
     def new_id() -> str:
         """An id that is short enough to be typed and that nobody else makes."""
         return secrets.token_hex(4)
+
+
+def _hashed(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _too_late(request: Request) -> Refused:

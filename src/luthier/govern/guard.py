@@ -40,7 +40,9 @@ class GateCall(msgspec.Struct, frozen=True):
     ledger: Ledger
     tool: Tool | None = None
 
-    def refuse(self, kind: str, reason: str, *, rule: str, place: str, hint: str) -> Refusal:
+    def refuse(
+        self, kind: str, reason: str, *, rule: str, place: str, hint: str, request: str = ""
+    ) -> Refusal:
         """The gate's no to this call: by which rule, where that stands, and what would allow it."""
         return Refusal(
             uri=self.call.uri,
@@ -50,6 +52,7 @@ class GateCall(msgspec.Struct, frozen=True):
             rule=rule,
             place=place,
             hint=hint,
+            request=request,
         )
 
 

@@ -1,7 +1,8 @@
-"""What a person is asked to approve: a call as it will be made, where each argument came from, and why.
+"""What a person is asked: to approve a call as it will be made, or to answer a question of a run.
 
-An approval is for one call only. What it is bound to is a hash over the tool's definition, the arguments,
-all labels, the callers, the run and the step: where one of them is another, it is another call.
+Both show each value with its origin. An approval is for one call only. What it is bound to is a hash over the
+tool's definition, the arguments, all labels, the callers, the run and the step: where one of them is another,
+it is another call.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import msgspec
 from luthier.govern.canonical import definition_hash
 from luthier.govern.digests import arguments_digest, tag_of
 from luthier.govern.records import Tag
-from luthier.taint import Confidentiality, escape_pointer
+from luthier.taint import Confidentiality, Labelled, escape_pointer
 from luthier.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from luthier.context import CallContext
     from luthier.govern.checks import Decision
     from luthier.govern.guard import GateCall
-    from luthier.taint import Label, Labelled
+    from luthier.taint import Label
     from luthier.tools import Tool
 
 MOST = 200
@@ -47,30 +49,66 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that waits for a person, or has been decided upon and not been made yet. Times are Unix seconds.
+    """What waits for a person, or has been decided and not been used yet. Times are Unix seconds.
 
-    `control` is the label of the branch that the call stands in.
+    `what`: a call, a question of a step (`hitl`), or what a server asks back (`input`). Of questions
+    `arguments` are what is shown beside the `prompt`, `said` is the label of that, `schema` is what an answer
+    must fit (None: it is yes or no), and `approvers` are those who may decide besides the operator. `control`
+    is the label of the branch that it stands in. `token` is the SHA-256 of one that decides in its place.
     """
 
     id: str
     binding: str
+    what: Literal["call", "hitl", "input"] = "call"
     uri: str
     call: str
     principals: tuple[str, ...]
     run: str
+    root: str = ""
     step: str
     arguments: tuple[Argument, ...]
     more: int = 0  # arguments that are not shown
     control: Tag | None = None
+    prompt: str = ""
+    said: Tag | None = None
+    schema: dict[str, Any] | None = None
+    approvers: tuple[str, ...] = ()
+    durable: bool = False
     rule: str
     place: str
     reason: str
     asked: float
     expires: float
+    token: str = ""
     state: Literal["waiting", "approved", "denied"] = "waiting"
+    answer: Any = None
+    why: str = ""
     by: str = ""
     via: str = ""
     decided: float = 0.0
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Yes or no, the answer where one is wanted, and why."""
+
+    approved: bool
+    value: Any = msgspec.UNSET
+    why: str = ""
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step asks people, before it is a request. `life` is seconds; `uri` is of the tool that asks."""
+
+    what: Literal["hitl", "input"]
+    prompt: Labelled[str]
+    shown: Labelled[Any]
+    schema: dict[str, Any] | None = None
+    approvers: tuple[str, ...] = ()
+    life: float
+    uri: str = ""
+    call: str = ""
+    rule: str
+    place: str = ""
 
 
 def request_of(
@@ -93,7 +131,9 @@ def request_of(
         call=wanted.id,
         principals=context.principals,
         run=context.run,
+        root=context.root,
         step=context.step,
+        durable=context.durable,
         arguments=tuple(_argument(at, value, label, redact) for at, value, label in leaves[:MOST]),
         more=max(len(leaves) - MOST, 0),
         control=tag_of(context.control),
@@ -102,6 +142,47 @@ def request_of(
         reason=decision.reason,
         asked=now,
         expires=expires,
+    )
+
+
+def asked_of(
+    question: Question, context: CallContext, *, id: str, now: float, redact: Callable[[str], str] = str
+) -> Request:
+    """The request for a question of a step."""
+    leaves = list(leaves_of(question.shown))
+    prompt = question.prompt
+    secret = prompt.whole.confidentiality is Confidentiality.secret
+    text = WITHHELD if secret else redact(prompt.value)
+    bound = (
+        "question/1",
+        [question.what, question.uri, prompt.value, question.schema],
+        arguments_digest(question.shown.value),
+        [prompt.whole.to_json(), question.shown.whole.to_json(), context.control.to_json()],
+        [context.principals, context.run, context.step, context.attempt],
+    )
+    return Request(
+        id=id,
+        binding=hashlib.sha256(_encode_in_order(bound)).hexdigest(),
+        what=question.what,
+        uri=question.uri,
+        call=question.call,
+        principals=context.principals,
+        run=context.run,
+        root=context.root,
+        step=context.step,
+        durable=context.durable,
+        arguments=tuple(_argument(at, value, label, redact) for at, value, label in leaves[:MOST]),
+        more=max(len(leaves) - MOST, 0),
+        control=tag_of(context.control),
+        prompt=_cut(escape(text)),
+        said=tag_of(prompt.whole),
+        schema=question.schema,
+        approvers=question.approvers,
+        rule=question.rule,
+        place=question.place,
+        reason="",
+        asked=now,
+        expires=now + question.life,
     )
 
 
@@ -150,10 +231,13 @@ def _argument(at: str, value: Any, label: Label, redact: Callable[[str], str]) -
     if label.confidentiality is Confidentiality.secret:
         shown = WITHHELD
     else:
-        shown = escape(redact(_encode(value).decode()))
-        if len(shown) > LONGEST:
-            shown = f"{shown[:LONGEST]}… (and {len(shown) - LONGEST} more characters)"
+        shown = _cut(escape(redact(_encode(value).decode())))
     return Argument(at=escape(at), shown=shown, label=tag_of(label))
+
+
+def _cut(text: str) -> str:
+    over = len(text) - LONGEST
+    return text if over <= 0 else f"{text[:LONGEST]}… (and {over} more characters)"
 
 
 def _definition(tool: Tool) -> str:

@@ -28,6 +28,7 @@ from luthier.govern import (
     Approvals,
     AuditLog,
     Budgets,
+    Desk,
     Gateway,
     KillSwitch,
     PinBook,
@@ -88,9 +89,10 @@ class Runtime:
     `handlers` answer what servers ask back: sampling, elicitation, roots. `show` gets the address at which a
     person is to log in; without it nobody is asked, and the error says what to run. `policies` are functions
     that say "allow", "ask", "deny" or None of each call, besides those of the project. `guards` stand
-    around each call that policies let pass. `approve` is asked about each call that needs an approval, and
-    gives True or False. `state` keeps what waits for one, and `approvals` decides about it; `switches` turn
-    servers and callers off. `models` answer in place of the providers of these names.
+    around each call that policies let pass. `approve` is asked about each call that needs an approval and
+    each question of a step, and gives True or False, the answer, or an `Answer`. `state` keeps what waits for
+    one, and `approvals` decides about it; `switches` turn servers and callers off. `models` answer in place
+    of the providers of these names.
     """
 
     def __init__(  # noqa: PLR0913  (all that a user may replace, each with a default)
@@ -134,6 +136,13 @@ class Runtime:
             take_over(self._state / "state.json", self.state)
         self._learned = StoredLearned(self.state)
         self.approvals = Approvals(self.state, self._audit, self._clock)
+        self._desk = Desk(
+            self.approvals,
+            self._audit,
+            self._clock,
+            timeout=project.approval_timeout,
+            callback=approve,
+        )
         self.switches = Switches(self.state, self._audit, self._clock)
         self._switch = KillSwitch(self.state, self._clock)
         self._watching: asyncio.Task[None] | None = None
@@ -155,7 +164,7 @@ class Runtime:
             clock=self._clock,
             lines=self.lines,
         )
-        self._gateway = self._governing(registry, local, policies, guards, approve)
+        self._gateway = self._governing(registry, local, policies, guards)
         self.runs = self._running()
         self.tools = ToolSet(self._gateway, self._call, CallContext(), self._clock.now)
 
@@ -196,6 +205,7 @@ class Runtime:
             environ=self._environ,
             runs=SqlRuns(self._database) if self._database else MemoryRuns(),
             state=self.state,
+            people=self._desk,
         )
         return Runs(services, self._budgets.forget)
 
@@ -205,7 +215,6 @@ class Runtime:
         local: LocalTools,
         policies: Iterable[Callable[[PolicyCall], object]],
         guards: Iterable[Guard],
-        approve: Callable[[Request], Any] | None,
     ) -> Gateway:
         return Gateway(
             registry=registry,
@@ -218,13 +227,7 @@ class Runtime:
             switch=self._switch,
             guards=[
                 *guards,
-                Approval(
-                    self.approvals,
-                    self._audit,
-                    self._clock,
-                    timeout=self.project.approval_timeout,
-                    callback=approve,
-                ).guard,
+                Approval(self._desk).guard,
                 self._budgets.guard,
             ],
             observers=self._observers,

@@ -17,8 +17,11 @@ from luthier.spec.outputs import OutputBlock
 from luthier.spec.trigger import Trigger
 
 InputType = Literal["string", "number", "integer", "boolean", "array", "object"]
-Operation = Literal["tools", "code", "transform", "ensemble", "endorse", "think", "api", "http", "storage"]
+Operation = Literal[
+    "tools", "code", "transform", "ensemble", "endorse", "think", "api", "http", "storage", "hitl"
+]
 TableFormat = Literal["csv", "tsv", "jsonl"]
+Unmet = Literal["fail", "continue"]
 CoerceType = Literal["string", "number", "boolean", "date"]
 
 
@@ -148,6 +151,22 @@ class StorageConfig(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Compiled
 
 
+class HitlConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to a person, and what they see beside it. `schema` None: it is one of yes or no.
+
+    `approvers` are those who may answer besides the operator: ids of clients, roles, or `caller`, the one
+    whose run asks; (): whoever has the role `approve`. What nobody has answered after `timeout` is void.
+    """
+
+    prompt: Compiled | None = None
+    data: Compiled | None = None
+    schema: dict[str, Any] | None = None
+    timeout: float = 86_400.0
+    approvers: tuple[str, ...] = ()
+    on_reject: Unmet = "fail"
+    on_timeout: Unmet = "fail"
+
+
 Config = (
     ToolsConfig
     | CodeConfig
@@ -157,6 +176,7 @@ Config = (
     | ThinkConfig
     | ApiConfig
     | StorageConfig
+    | HitlConfig
 )
 
 

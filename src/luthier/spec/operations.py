@@ -8,6 +8,7 @@ from luthier.expr.scan import has_expression
 from luthier.spec.api import read_api
 from luthier.spec.endorse import read_endorse
 from luthier.spec.ensemble import CodeConfig, EnsembleConfig, ToolsConfig
+from luthier.spec.hitl import read_hitl
 from luthier.spec.scripts import script_path
 from luthier.spec.storage import read_storage
 from luthier.spec.think import read_think
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 LATER = frozenset(
     {
         "agent",
-        "hitl",
         "data",
         "email",
         "sms",
@@ -129,6 +129,7 @@ READERS: dict[str, Callable[[Reader, Draft], Config | None]] = {
     "api": read_api,
     "http": read_api,
     "storage": read_storage,
+    "hitl": read_hitl,
 }
 """The operations of this version."""
 

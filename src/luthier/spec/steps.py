@@ -78,8 +78,7 @@ def _read_step(reader: Reader) -> Draft:
             **fields,
         )
         _check_arguments(sink, draft.step, draft)
-        if draft.step.cache is not None and operation in ("transform", "endorse"):
-            sink.add(f"what a `{operation}` makes is not cached", reader.places["cache"], key=True)
+        _check_fields(reader, draft.step)
     return draft
 
 
@@ -176,6 +175,15 @@ def _read_retry_on(reader: Reader) -> tuple[int | str, ...] | None:
         if not isinstance(item, (int, str)) or isinstance(item, bool):
             reader.sink.wrong("a status or the name of an error kind", (*found.path, index), item)
     return tuple(found.value)
+
+
+def _check_fields(reader: Reader, step: Step) -> None:
+    """What a step of its operation cannot have."""
+    if step.cache is not None and step.operation in ("transform", "endorse", "hitl"):
+        reader.sink.add(f"what a `{step.operation}` makes is not cached", reader.places["cache"], key=True)
+    if step.timeout is not None and step.operation == "hitl":
+        message = "the time that a person has is `timeout` of the step's `config`"
+        reader.sink.add(message, reader.places["timeout"], key=True)
 
 
 def _note_config(reader: Reader, draft: Draft) -> None:

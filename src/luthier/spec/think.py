@@ -14,7 +14,7 @@ from luthier.tools.schema import Schema
 if TYPE_CHECKING:
     from luthier.expr import Compiled
     from luthier.spec.draft import Draft
-    from luthier.spec.reader import Found, Reader
+    from luthier.spec.reader import Reader
 
 _PROVIDERS = "it stands under `providers:` of luthier.yaml"
 _HINTS = {
@@ -122,17 +122,18 @@ def _schema(reader: Reader) -> dict[str, Any] | None:
     if not isinstance(found.value, dict):
         reader.sink.wrong("a JSON Schema", *found)
         return None
-    if fault := _schema_fault(found):
+    if fault := schema_fault(found.value):
         reader.sink.add(f"{quoted(str(found.path[-1]))} cannot be used: {fault}", found.path)
     return found.value
 
 
-def _schema_fault(found: Found) -> str:
-    if not _KEYWORDS & found.value.keys():
-        named = listed(map(quoted, list(found.value)[:3])) or kind({})
+def schema_fault(written: dict[str, Any]) -> str:
+    """Why this is no JSON Schema that can be used; empty where it is one."""
+    if not _KEYWORDS & written.keys():
+        named = listed(map(quoted, list(written)[:3])) or kind({})
         return f"a JSON Schema says at least its `type`, and this says {named}"
     try:
-        Schema(found.value).compile()
+        Schema(written).compile()
     except SchemaError as error:
         return error.message
     return ""

@@ -115,7 +115,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """The gate's no: a value that a model or a workflow can read.
 
     `kind` is denied, approval or arguments. `reason` is for the caller; `rule`, `place` and `hint` are for
-    the operator.
+    the operator. `request` is set where the same call may be made again once that has been decided.
     """
 
     uri: ToolUri
@@ -125,6 +125,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     rule: str = ""
     place: str = ""
     hint: str = ""
+    request: str = ""
 
 
 class Envelope(Mapping[str, Any]):

@@ -51,4 +51,10 @@ class Finish(msgspec.Struct, frozen=True):
     label: Label = TRUSTED
 
 
-Command = Judge | Start | Cancel | End | Finish
+class Rest(msgspec.Struct, frozen=True):
+    """Nothing can go on before somebody outside decides; each of these steps waits for that."""
+
+    steps: tuple[str, ...]
+
+
+Command = Judge | Start | Cancel | End | Finish | Rest

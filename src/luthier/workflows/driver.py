@@ -28,6 +28,7 @@ from luthier.workflows.machine import (
     End,
     Finish,
     Judge,
+    Rest,
     Start,
     State,
     decide,
@@ -309,7 +310,7 @@ class Driver:
         while moved:
             moved = False
             for command in decide(self._state):
-                key = "" if isinstance(command, Finish) else command.step
+                key = "" if isinstance(command, Finish | Rest) else command.step
                 if self._state.agenda.get(key) is command and self._perform(command):
                     moved = True
 
@@ -325,6 +326,8 @@ class Driver:
             case Cancel(step=key):
                 grace = self._grace * (LAST - 1) if self._state.over else self._grace
                 return self._hands[key].cancel("cancelled", grace)
+            case Rest():
+                return False  # only the steps of a durable run wait without being at work
             case _:
                 self._finish(command)
         return True
@@ -391,6 +394,8 @@ class Driver:
             services=self._services,
             tell=lambda data: self._append(data, key, number),
             play=self._play,
+            waited=progress.suspended,
+            resumed=progress.resumed,
         )
         return Hand(attempt, self._clock, self._grace, lambda outcome: self._let_go(key, number, outcome))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.taint import Labelled, join, merge
 from luthier.workflows.commands import Judge, What
+from luthier.workflows.failures import looked_at
 from luthier.workflows.nodes import LOOPS
 from luthier.workflows.progress import Halt, Phase, called_off, not_started, nothing, skipped
 from luthier.workflows.record import NULL, Failure, StepEnded
@@ -123,28 +124,6 @@ def in_last_part(progress: Progress) -> bool:
     while around is not None and not is_last_part(around):
         around = around.parent
     return around is not None
-
-
-def causes(state: State, progress: Progress) -> Iterator[Progress]:
-    """The failures that a failure comes from; one that comes from nothing inside is its own."""
-    halt = progress.halt
-    if halt is not None and halt.step and halt.step != progress.key:
-        yield from causes(state, state.nodes[halt.step])
-        return
-    failed = [member for member in state.below(progress) if _end_of(member) == "failed"]
-    if progress.node.kind == "try":
-        failed = failed[-1:]
-    for member in failed:
-        yield from causes(state, member)
-    if not failed:
-        yield progress
-
-
-def failed_by_members(state: State, progress: Progress) -> bool:
-    """Whether what failed inside was weighed already: all of what waits for all."""
-    if progress.node.members is None or progress.node.kind == "try" or progress.node.wait_for != "all":
-        return False
-    return any(_end_of(member) == "failed" for member in state.below(progress))
 
 
 # Branch and switch.
@@ -303,7 +282,7 @@ def _worst(state: State, group: Progress, members: Iterable[Progress]) -> tuple[
         ended = member.ended
         if ended is None or ended.error is None or ended.end in found:
             continue
-        if ended.end == "failed" and group.node.wait_for == "all" and state.looked_at(member, around):
+        if ended.end == "failed" and group.node.wait_for == "all" and looked_at(state, member, around):
             continue
         if ended.end == "blocked" and _comes_from_inside(state, group, member, ended.error):
             continue

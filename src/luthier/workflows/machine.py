@@ -7,6 +7,9 @@ state changes in place, so that a long record folds in linear time: every entry 
 that wait for it.
 
     waiting → (judging) → due → running ⇄ resting → ended
+                                running → suspended → due
+
+A suspended node waits for somebody outside; where nothing else can move, the run rests as a whole.
 
 A control step is a group: its rule (`groups.py`) says when its members begin and when it ends.
 
@@ -21,8 +24,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from luthier.workflows import groups
-from luthier.workflows.commands import Cancel, Command, End, Finish, Judge, Start
+from luthier.workflows import failures, groups
+from luthier.workflows.commands import Cancel, Command, End, Finish, Judge, Rest, Start
 from luthier.workflows.plan import OUTPUTS
 from luthier.workflows.progress import (
     Halt,
@@ -32,6 +35,7 @@ from luthier.workflows.progress import (
     called_off,
     not_started,
     nothing,
+    withdrawn,
 )
 from luthier.workflows.record import (
     AttemptFailed,
@@ -39,11 +43,13 @@ from luthier.workflows.record import (
     Entry,
     Failure,
     ItemsRead,
+    Resumed,
     RunEnded,
     RunHalted,
     RunStarted,
     StepEnded,
     StepStarted,
+    Suspended,
 )
 from luthier.workflows.retries import Outcome, delay, repeats
 
@@ -62,6 +68,7 @@ __all__ = [
     "Judge",
     "Phase",
     "Progress",
+    "Rest",
     "Start",
     "State",
     "decide",
@@ -92,8 +99,10 @@ class State:
         self.ended: RunEnded | None = None
         self.values: dict[str, Labelled[Any]] = {}  # of the run's state, as steps have set them
         self.agenda: dict[str, Command] = {}  # what is to be done, one command a node
+        self.suspended: dict[str, Progress] = {}  # what waits for somebody outside
         self._open = 0
-        self._failures: dict[str, dict[str, Progress]] = {}  # that stand, because somebody may still look
+        self._running = 0  # steps, groups left out
+        self.failures: dict[str, dict[str, Progress]] = {}  # that stand, because somebody may still look
 
     def apply(self, entry: Entry) -> None:
         """Take note of one entry. Raises ValueError where it cannot follow those before it."""
@@ -111,7 +120,9 @@ class State:
             case StepStarted():
                 self._start(self.nodes[entry.step], entry.attempt)
             case AttemptFailed() as data:
-                self._rest(self.nodes[entry.step], data, entry.at)
+                self._retry(self.nodes[entry.step], data, entry.at)
+            case Suspended() | Resumed() as data:
+                self._hold(self.nodes[entry.step], data)
             case StepEnded() as data:
                 self._end(self.nodes[entry.step], data)
             case RunHalted() as data:
@@ -120,7 +131,9 @@ class State:
                 self.ended = data
                 self.agenda.clear()
             case _:  # calls: kept for those who replay, resume or look
-                pass
+                return
+        if self.suspended or OUTPUTS in self.agenda:
+            self._rest_if_idle()
 
     def seen(self, key: str, viewer: Progress | None = None) -> Progress | None:
         """A node as it is seen from another: in a loop that the viewer is not in, that of the last iteration.
@@ -205,9 +218,11 @@ class State:
         if progress.failed is not None:
             last = progress.failed
             self._put(End(progress.key, StepEnded(end="failed", error=last.error, **nothing(last.label))))
+        elif progress.phase is Phase.suspended:
+            self._put(End(progress.key, withdrawn(progress, halt)))
         elif progress.phase in _NOT_BEGUN:
             known = progress.phase is Phase.waiting
-            self.drop(progress, lambda one: (known and self._blocked(one)) or not_started(one, halt))
+            self.drop(progress, lambda one: (known and failures.blocked(self, one)) or not_started(one, halt))
         elif progress.node.members is not None:
             groups.each_inside(self, progress, lambda member: self.quench(member, halt))
 
@@ -225,16 +240,6 @@ class State:
             self._put(Cancel(progress.key))
         else:
             self._put(End(progress.key, called_off(progress)))
-
-    def looked_at(self, progress: Progress, around: Progress | None) -> bool:
-        """Whether somebody in the group (None: anybody, the outputs too) looks at this failure.
-
-        Of a group, at it or at all that it failed by.
-        """
-        if self._has_looker(progress, around):
-            return True
-        causes = list(groups.causes(self, progress))
-        return causes != [progress] and all(self._has_looker(cause, around) for cause in causes)
 
     # The life of a node.
 
@@ -268,13 +273,44 @@ class State:
         self.agenda.pop(progress.key, None)
         if progress.node.members is not None:
             groups.started(self, progress)
+        else:
+            self._running += 1
 
-    def _rest(self, progress: Progress, data: AttemptFailed, at: float) -> None:
-        progress.phase, progress.failed = Phase.resting, data
+    def _let_go(self, progress: Progress, phase: Phase) -> None:
+        """The attempt is over, in whatever way."""
+        if progress.phase is Phase.running and progress.node.members is None:
+            self._running -= 1
+        elif progress.phase is Phase.suspended:
+            del self.suspended[progress.key]
+        progress.phase = phase
+
+    def _retry(self, progress: Progress, data: AttemptFailed, at: float) -> None:
+        self._let_go(progress, Phase.resting)
+        progress.failed = data
         self._put(Start(progress.key, progress.attempt + 1, at + data.retry_in))
 
+    def _hold(self, progress: Progress, data: Suspended | Resumed) -> None:
+        """The attempt waits for somebody outside, or need not wait any more."""
+        if isinstance(data, Suspended):
+            self._let_go(progress, Phase.suspended)
+            progress.suspended, progress.resumed = data, None
+            self.suspended[progress.key] = progress
+            self.agenda.pop(progress.key, None)
+        else:
+            self._let_go(progress, Phase.due)
+            progress.resumed = data
+            self._put(Start(progress.key, progress.attempt))
+
+    def _rest_if_idle(self) -> None:
+        """Rest, where all that is left waits for somebody outside."""
+        if isinstance(self.agenda.get(OUTPUTS), Rest):
+            del self.agenda[OUTPUTS]
+        if self.suspended and not self._running and not self.agenda:
+            self.agenda[OUTPUTS] = Rest(tuple(self.suspended))
+
     def _end(self, progress: Progress, data: StepEnded) -> None:
-        progress.phase, progress.ended, progress.failed = Phase.ended, data, None
+        self._let_go(progress, Phase.ended)
+        progress.ended, progress.failed = data, None
         self.agenda.pop(progress.key, None)
         self._open -= 1
         for field, value in (data.state.value or {}).items():
@@ -282,9 +318,9 @@ class State:
         for member in self.below(progress) if progress.unended else ():  # it failed by itself
             self.drop(member, lambda one: blocked_by(one, progress.key, data))
         if data.end == "failed":
-            self._failed(progress)
+            failures.failed(self, progress)
         elif data.end == "blocked":
-            self._no_longer_looks(progress)
+            failures.no_longer_looks(self, progress)
         for follower in self.plan.followers[progress.node.key]:
             self._arrived(self.nodes[progress.prefixes[-1] + follower])
         if progress.parent is not None:
@@ -298,7 +334,7 @@ class State:
             self._ready(progress)
 
     def _ready(self, progress: Progress) -> None:
-        blocked = self._blocked(progress)
+        blocked = failures.blocked(self, progress)
         if progress.quiet:
             self._start(progress, 1)
         elif blocked is not None:
@@ -323,77 +359,10 @@ class State:
             halt = self.halt
             self.agenda[OUTPUTS] = Finish(halt.error, halt.step, halt.label) if halt else Finish()
 
-    # Failures.
-
-    def _blocked(self, progress: Progress) -> StepEnded | None:
-        """The end of a step that needs what did not come and does not look at it; None: it may go on."""
-        for key in progress.node.needs:
-            if key in progress.node.looks:
-                continue
-            for ended in self._ends_of(key, progress):
-                if ended.end in ("failed", "blocked"):
-                    return blocked_by(progress, key, ended)
-        return None
-
-    def _ends_of(self, key: str, viewer: Progress) -> Iterator[StepEnded]:
-        """How a node ended, and the outermost loop that it is seen through."""
-        loops = self.plan.loops[key][self.plan.shared(key, viewer.node.key) :]
-        for name in (key, *loops[:1]):
-            progress = self.seen(name, viewer)
-            if progress is not None and progress.ended is not None:
-                yield progress.ended
-
-    def _failed(self, progress: Progress) -> None:
-        group = progress.parent
-        if progress.node.scope or (group is not None and group.node.wait_for != "all"):
-            return  # a group around it answers for it
-        if groups.failed_by_members(self, progress):
-            return  # its members answered for themselves
-        self._failures.setdefault(progress.node.key, {})[progress.key] = progress
-        self._weigh(progress)
-
-    def _no_longer_looks(self, looker: Progress) -> None:
-        """A step that was blocked has not looked; what it was to look at may be left with nobody."""
-        looked = self.plan.looked[looker.node.key]
-        for key in dict.fromkeys((*looked, *(group for one in looked for group in self.plan.around[one]))):
-            for failed in self._standing(key, looker):
-                self._weigh(failed)
-
-    def _standing(self, key: str, viewer: Progress) -> list[Progress]:
-        """Failures of a node that a viewer may see: its own one, or those of all iterations inside."""
-        prefix = viewer.prefixes[self.plan.shared(key, viewer.node.key)]
-        standing = self._failures.get(key, {})
-        if prefix + key in standing:
-            return [standing[prefix + key]]
-        return [failed for id, failed in standing.items() if id.startswith(prefix)]
-
-    def _weigh(self, failed: Progress) -> None:
-        scope = failed.parent
-        while scope is not None and not scope.node.scope:
-            scope = scope.parent
-        there = self.halt if scope is None else scope.halt
-        ended = failed.ended
-        if there is not None or ended is None or ended.error is None or self.looked_at(failed, scope):
-            return
-        origin = next(groups.causes(self, failed)) if failed.node.kind == "try" else failed
-        self._halt(scope, Halt(ended.error, origin.key, ended.label))
-
-    def _has_looker(self, progress: Progress, around: Progress | None) -> bool:
-        for looker in self.plan.lookers[progress.node.key]:
-            if looker == OUTPUTS:
-                if around is None:
-                    return True
-                continue
-            if around is not None and around.node.key not in (looker, *self.plan.around[looker]):
-                continue
-            ended = self.nodes[progress.prefixes[len(self.plan.loops[looker])] + looker].ended
-            if ended is None or ended.end != "blocked":
-                return True
-        return False
-
     # Stopping.
 
-    def _halt(self, scope: Progress | None, halt: Halt) -> None:
+    def halt_in(self, scope: Progress | None, halt: Halt) -> None:
+        """Let nothing more start in a scope; None: in the run."""
         if scope is not None:
             scope.halt = halt
             self.quench(scope, halt)
@@ -407,8 +376,10 @@ class State:
         self.over = self.stopped is not None
         self.stopped = self.stopped or error
         if self.halt is None or self.over:
-            self._halt(None, Halt(error))
+            self.halt_in(None, Halt(error))
         for progress in self.nodes.values():
+            if progress.phase is Phase.suspended:  # under `finally` too: there is no time for people
+                self._put(End(progress.key, withdrawn(progress, Halt(self.stopped))))
             runs = progress.phase is Phase.running and progress.node.members is None
             if runs and (self.over or not groups.in_last_part(progress)):
                 progress.called_off = True
@@ -429,10 +400,15 @@ def decide(state: State) -> tuple[Command, ...]:
     return tuple(state.agenda.values())
 
 
-def settle(state: State, step: str, outcome: Outcome) -> AttemptFailed | StepEnded:
-    """The entry that an attempt's outcome makes: its end, or the announcement of another attempt."""
+def settle(state: State, step: str, outcome: Outcome) -> AttemptFailed | Suspended | StepEnded:
+    """The entry that an attempt's outcome makes: its end, another attempt announced, or what it waits for."""
     progress = state.nodes[step]
     label = outcome.label.join(progress.control)
+    if outcome.suspended is not None:
+        halt = state.halted(progress)
+        if halt is None and state.stopped is None:
+            return outcome.suspended
+        return withdrawn(progress, halt or Halt(state.stopped or _CALLED_OFF.error))
     if outcome.error is None:
         output = outcome.output.joined(progress.control)
         return StepEnded(end="ok", output=output, label=output.whole, cached=outcome.cached)

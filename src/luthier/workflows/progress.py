@@ -12,7 +12,7 @@ from luthier.workflows.record import NULL, Failure, StepEnded
 
 if TYPE_CHECKING:
     from luthier.workflows.nodes import Node
-    from luthier.workflows.record import AttemptFailed
+    from luthier.workflows.record import AttemptFailed, Resumed, Suspended
 
 
 class Phase(Enum):
@@ -21,6 +21,7 @@ class Phase(Enum):
     due = "due"
     running = "running"
     resting = "resting"  # between two attempts
+    suspended = "suspended"  # until somebody decides
     ended = "ended"
 
 
@@ -57,8 +58,10 @@ class Progress:
         "parent",
         "phase",
         "prefixes",
+        "resumed",
         "running",
         "since",
+        "suspended",
         "unended",
         "winner",
     )
@@ -75,6 +78,8 @@ class Progress:
         self.attempt = 0
         self.control = control  # the label of the branch that the step stands in
         self.failed: AttemptFailed | None = None  # the last attempt, while another is to come
+        self.suspended: Suspended | None = None  # what the attempt waited for last
+        self.resumed: Resumed | None = None  # what was decided about that
         self.ended: StepEnded | None = None
         self.dropped: StepEnded | None = None  # how it will end without having run
         self.called_off = False
@@ -109,6 +114,16 @@ def skipped(progress: Progress, label: Label = TRUSTED) -> StepEnded:
 def called_off(progress: Progress) -> StepEnded:
     error = Failure(kind="cancelled", message="called off: the group around it has its answer")
     return StepEnded(end="cancelled", error=error, **nothing(progress.control))
+
+
+def withdrawn(progress: Progress, halt: Halt) -> StepEnded:
+    """The end of what waits for somebody, where nobody needs to decide any more."""
+    label = progress.control.join(halt.label)
+    if not halt.step and halt.error.kind == "timeout":
+        return StepEnded(end="failed", error=halt.error, **nothing(label))
+    why = f"{halt.step} failed" if halt.step else halt.error.message
+    error = Failure(kind="cancelled", message=f"not decided about, because {why}")
+    return StepEnded(end="cancelled", error=error, **nothing(label))
 
 
 def not_started(progress: Progress, halt: Halt) -> StepEnded:

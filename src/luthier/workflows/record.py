@@ -26,6 +26,8 @@ VERSION = 1
 NULL: Labelled[Any] = Labelled(None)
 WITHHELD = "withheld: it carries a secret"
 
+Waits = Literal["hitl", "approval", "input", "run"]
+Verdict = Literal["approved", "denied", "expired"]
 End = Literal["ok", "failed", "skipped", "blocked", "cancelled"]
 """How a step ends: by itself, by its own condition, by another step's failure, or by being called off."""
 
@@ -92,6 +94,33 @@ class CallSettled(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0.0
 
 
+class Suspended(msgspec.Struct, frozen=True, kw_only=True):
+    """The attempt has let go, and goes on when somebody has decided about one of these requests.
+
+    `what` it waits for: an answer, an approval of its call, what a server asks back, or a run inside. `token`
+    is the SHA-256 of the token that decides; `asked` is what the server asked, `run` the run inside.
+    """
+
+    what: Waits
+    requests: tuple[str, ...] = ()
+    prompt: str = ""
+    schema: dict[str, Any] | None = None
+    expires: float = 0.0
+    token: str = ""
+    asked: Labelled[Any] = NULL
+    run: str = ""
+
+
+class Resumed(msgspec.Struct, frozen=True, kw_only=True):
+    """It was decided, or its time is up: the attempt is made again. `by` is empty where nobody decided."""
+
+    decision: Verdict
+    request: str = ""
+    answer: Labelled[Any] = NULL
+    by: str = ""
+    reason: str = ""
+
+
 class AttemptFailed(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt failed and another will be made `retry_in` seconds later."""
 
@@ -140,6 +169,8 @@ Data = (
     | StepStarted
     | CallIntended
     | CallSettled
+    | Suspended
+    | Resumed
     | AttemptFailed
     | StepEnded
     | RunHalted
@@ -352,6 +383,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "response": read_labelled,
     "state": read_labelled,
     "items": read_labelled,
+    "asked": read_labelled,
+    "answer": read_labelled,
+    "requests": tuple,
     "label": Label.from_json,
     "control": Label.from_json,
     "error": _read_failure,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.taint import TRUSTED, Label, Labelled
-from luthier.workflows.record import NULL, Failure
+from luthier.workflows.record import NULL, Failure, Suspended
 
 if TYPE_CHECKING:
     from luthier.spec import Retry
@@ -25,7 +25,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     `harmless`: a repetition cannot do twice what was done, because nothing was sent or the tool says so.
     `hopeless`: no repetition can help. `status`: of the answer, where the other side speaks in HTTP's
-    numbers, and `retry_after` the seconds that it asks us to wait. `cancelled`: called off.
+    numbers, and `retry_after` the seconds that it asks us to wait. `cancelled`: called off. `suspended`: it
+    has come to no end, and waits for that.
     """
 
     output: Labelled[Any] = NULL
@@ -38,6 +39,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: bool = False
     cached: bool = False
     state: Labelled[Any] = NULL
+    suspended: Suspended | None = None
 
 
 def repeats(retry: Retry, outcome: Outcome) -> bool:

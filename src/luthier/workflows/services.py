@@ -13,6 +13,7 @@ from luthier.clock import Clock, SystemClock
 from luthier.connect.state import MemoryState, StateStore
 from luthier.errors import NotFoundError
 from luthier.events import Observers
+from luthier.govern import Desk
 from luthier.spec import Ensemble, Project
 from luthier.workflows.caching import Cache
 from luthier.workflows.runs import RunStore
@@ -56,7 +57,7 @@ def new_run_id() -> str:
 class Services(msgspec.Struct, frozen=True, kw_only=True):
     """`ensembles` finds what steps name, `environ` holds what `env.X` reads. `runs` None: not kept.
 
-    `state` keeps what outlasts a run.
+    `state` keeps what outlasts a run, and `people` is where persons are asked; None: nowhere.
     """
 
     gateway: Caller
@@ -66,6 +67,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     ensembles: Callable[[str], Ensemble] = no_ensembles
     environ: Mapping[str, str] = {}
     runs: RunStore | None = None
+    people: Desk | None = None
     state: StateStore = msgspec.field(default_factory=MemoryState)
     new_id: Callable[[], str] = new_run_id
 

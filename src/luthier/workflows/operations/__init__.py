@@ -5,42 +5,45 @@ An operation may also raise: an exception is a failure of its kind, and a cancel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from luthier.spec import (
     ApiConfig,
     CodeConfig,
+    Config,
     EndorseConfig,
     EnsembleConfig,
+    HitlConfig,
     StorageConfig,
     ThinkConfig,
     ToolsConfig,
+    TransformConfig,
 )
-from luthier.workflows.operations import api, code, endorse, ensemble, storage, think, tools, transform
+from luthier.workflows.operations import api, code, endorse, ensemble, hitl, storage, think, tools, transform
 from luthier.workflows.operations.attempt import Attempt, failure_of
+from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
-    from luthier.workflows.retries import Outcome
+    from collections.abc import Awaitable, Callable
 
 __all__ = ["Attempt", "failure_of", "perform"]
 
 
+_PERFORM: dict[type[Config], Callable[[Attempt, Any], Outcome | Awaitable[Outcome]]] = {
+    ToolsConfig: tools.perform,
+    CodeConfig: code.perform,
+    EnsembleConfig: ensemble.perform,
+    EndorseConfig: endorse.perform,
+    ThinkConfig: think.perform,
+    ApiConfig: api.perform,
+    StorageConfig: storage.perform,
+    HitlConfig: hitl.perform,
+    TransformConfig: transform.perform,
+}
+
+
 async def perform(attempt: Attempt) -> Outcome:
     """Do what the step says."""
-    match attempt.step.config:
-        case ToolsConfig() as config:
-            return await tools.perform(attempt, config)
-        case CodeConfig() as config:
-            return await code.perform(attempt, config)
-        case EnsembleConfig() as config:
-            return await ensemble.perform(attempt, config)
-        case EndorseConfig() as config:
-            return endorse.perform(attempt, config)
-        case ThinkConfig() as config:
-            return await think.perform(attempt, config)
-        case ApiConfig() as config:
-            return await api.perform(attempt, config)
-        case StorageConfig() as config:
-            return await storage.perform(attempt, config)
-        case config:
-            return transform.perform(attempt, config)
+    config = attempt.step.config
+    done = _PERFORM[type(config)](attempt, config)
+    return done if isinstance(done, Outcome) else await done

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from luthier.spec import Ensemble, Step
     from luthier.taint import Label, Labelled
     from luthier.tools import Refusal
-    from luthier.workflows.record import Data
+    from luthier.workflows.record import Data, Resumed, Suspended
     from luthier.workflows.run import Run
     from luthier.workflows.services import Services
 
@@ -31,10 +31,10 @@ class Attempt:
 
     `label` is the join of all that it has seen; `harmless` says that to do it again would do nothing twice;
     `notes` are sentences for whoever reads that it was cut off. `tell` appends to the run's record; `play`
-    runs an ensemble inside.
+    runs an ensemble inside. `waited` is what it waited for before, and `resumed` what was decided then.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (its parts)
         self,
         step: Step,
         *,
@@ -45,6 +45,8 @@ class Attempt:
         services: Services,
         tell: Callable[[Data], None],
         play: Play,
+        waited: Suspended | None = None,
+        resumed: Resumed | None = None,
     ) -> None:
         self.step = step
         self.number = number
@@ -54,6 +56,8 @@ class Attempt:
         self.services = services
         self.tell = tell
         self.play = play
+        self.waited = waited
+        self.resumed = resumed
         self.label: Label = context.control
         self.harmless = True
         self.notes: list[str] = []
