@@ -64,6 +64,7 @@ OPERATIONS = {
     "api": "operations/test_api.py::test_an_answer_to_a_secret_is_as_secret",
     "http": "operations/test_api.py::test_an_answer_to_a_secret_is_as_secret",
     "storage": "operations/test_storage.py::test_a_value_outlasts_the_run_with_its_label",
+    "hitl": "operations/test_hitl.py::test_an_answer_is_trusted_and_has_its_giver_as_source",
 }
 DECISIONS = ["none", "branch", "switch", "foreach", "while", "try", "parallel"]
 CONTROLS = {
