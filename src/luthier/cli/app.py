@@ -18,6 +18,7 @@ from luthier.cli import (
     mock,
     run,
     runs,
+    schema,
     secrets,
     serve,
     servers,
@@ -61,6 +62,7 @@ def settings(
 
 app.command("init")(init.init)
 app.command("check")(check.check)
+app.command("schema")(schema.schema)
 app.command("doctor")(doctor.doctor)
 app.command("run")(run.run)
 app.command("mock")(mock.mock)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from luthier.spec.reader import Found, Reader
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-_SPELLED = {**{method: method for method in METHODS}, **{method.lower(): method for method in METHODS}}
-_MAPPINGS = ("params", "headers", "form")
+SPELLED = {**{method: method for method in METHODS}, **{method.lower(): method for method in METHODS}}
+MAPPINGS = ("params", "headers", "form")
 _LITERAL = re.compile(r"https?://[^/?#]+(?=[/?])", re.IGNORECASE)
-_LARGEST = 10 * 1024 * 1024
-_LOWEST, _HIGHEST = 400, 599
+LARGEST = 10 * 1024 * 1024
+LOWEST, HIGHEST = 400, 599
 
 _RETRY = "write `retry` beside `config`"
 _HINTS = {
@@ -44,17 +44,17 @@ def read_api(reader: Reader, draft: Draft) -> ApiConfig | None:
         _check_url(reader, url)
         written["url"] = url.value
         noted(reader.sink, draft, "url", url)
-    method = reader.choice(_SPELLED, "method") or "GET"
-    for name in (*_MAPPINGS, "body"):
+    method = reader.choice(SPELLED, "method") or "GET"
+    for name in (*MAPPINGS, "body"):
         found = reader.take(name)
         if found is None:
             continue
         written[name] = found.value
         noted(reader.sink, draft, name, found)
-        if name in _MAPPINGS and not isinstance(found.value, dict) and not _is_expression(found.value):
+        if name in MAPPINGS and not isinstance(found.value, dict) and not _is_expression(found.value):
             reader.sink.wrong("a mapping", *found)
     _check_body(reader, method)
-    if limit := reader.whole("max_bytes", low=1, high=_LARGEST):
+    if limit := reader.whole("max_bytes", low=1, high=LARGEST):
         written["max_bytes"] = limit
     config: dict[str, Any] = {
         "timeout": reader.seconds("timeout"),
@@ -74,6 +74,8 @@ def _check_url(reader: Reader, url: Found) -> None:
     if not isinstance(url.value, str):
         reader.sink.wrong("text", *url)
         return
+    if not url.value.strip():
+        reader.sink.add("`url` is empty", url.path)
     begun = _literal(url.value)
     if begun and (fault := form_fault(begun)):
         hint = "put it into a header" if "password" in fault.why else as_suggestion(fault.hint)
@@ -99,8 +101,8 @@ def _statuses(reader: Reader) -> tuple[int, ...] | None:
         reader.sink.wrong("a list of statuses, or any", *found)
         return ()
     for index, status in enumerate(found.value):
-        if not isinstance(status, int) or isinstance(status, bool) or not _LOWEST <= status <= _HIGHEST:
-            message = f"a status that is no success is a number from {_LOWEST} to {_HIGHEST}"
+        if not isinstance(status, int) or isinstance(status, bool) or not LOWEST <= status <= HIGHEST:
+            message = f"a status that is no success is a number from {LOWEST} to {HIGHEST}"
             reader.sink.add(message, (*found.path, index))
     return tuple(found.value)
 

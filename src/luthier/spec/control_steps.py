@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from luthier.spec.expressions import Placed
     from luthier.spec.reader import Reader, Sink
 
-_MOST_ITERATIONS = 1_000_000
-_MOST_AT_ONCE = 10_000
-_WAITS = ("all", "any", "first")
+MOST_ITERATIONS = 1_000_000
+MOST_AT_ONCE = 10_000
+WAITS = ("all", "any", "first")
 
 
 class Items(Protocol):
@@ -47,7 +47,7 @@ Read = Callable[[Items, "Reader", str, "Uses", "Found | None"], "FlowItem | None
 
 def _parallel(flow: Items, reader: Reader, name: str, _: Uses, steps: Found | None) -> FlowItem:
     found = steps or reader.take("steps", required=True)
-    wait_for = cast("WaitFor", reader.choice(_WAITS, "wait_for") or "all")
+    wait_for = cast("WaitFor", reader.choice(WAITS, "wait_for") or "all")
     reader.done()
     return ParallelFlow(name=name, steps=flow.items(found, name), wait_for=wait_for)
 
@@ -92,7 +92,7 @@ def _try(flow: Items, reader: Reader, name: str, _: Uses, steps: Found | None) -
 
 def _foreach(flow: Items, reader: Reader, name: str, uses: Uses, _: Found | None) -> FlowItem | None:
     items = _list(reader, uses)
-    at_once = reader.whole("max_concurrency", low=1, high=_MOST_AT_ONCE)
+    at_once = reader.whole("max_concurrency", low=1, high=MOST_AT_ONCE)
     break_when = placed_condition(reader.sink, reader.take("break_when"))
     if break_when is not None:
         uses.expressions["break_when"] = break_when
@@ -116,7 +116,7 @@ def _foreach(flow: Items, reader: Reader, name: str, uses: Uses, _: Found | None
 
 def _while(flow: Items, reader: Reader, name: str, uses: Uses, _: Found | None) -> FlowItem | None:
     condition = _needed(placed_condition(reader.sink, reader.take("condition", required=True)), uses)
-    most = reader.whole("max_iterations", low=1, high=_MOST_ITERATIONS)
+    most = reader.whole("max_iterations", low=1, high=MOST_ITERATIONS)
     steps = reader.take("steps", required=True)
     reader.done()
     body = flow.items(steps, name)
@@ -127,7 +127,7 @@ def _while(flow: Items, reader: Reader, name: str, uses: Uses, _: Found | None) 
 
 def _map_reduce(flow: Items, reader: Reader, name: str, uses: Uses, _: Found | None) -> FlowItem | None:
     items = _list(reader, uses)
-    at_once = reader.whole("max_concurrency", low=1, high=_MOST_AT_ONCE)
+    at_once = reader.whole("max_concurrency", low=1, high=MOST_AT_ONCE)
     mapping, reducing = reader.take("map", required=True), reader.take("reduce", required=True)
     reader.done()
     each = flow.item(mapping, name, "map") if mapping else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from luthier.spec.reader import Sink
 
 TYPES: tuple[str, ...] = get_args(InputType)
-_KEYS = frozenset({"type", "required", "optional", "default", "description", "enum"})
+KEYS = frozenset({"type", "required", "optional", "default", "description", "enum"})
 
 
 class Declarations:
@@ -48,7 +48,7 @@ def read_declarations(sink: Sink, found: Found | None) -> Declarations:
 
 def _is_declaration(value: dict[str, Any]) -> bool:
     """A mapping with a type's name, or one that says nothing but what declarations say, is one."""
-    return value.get("type") in TYPES if not value.keys() <= _KEYS else bool(value)
+    return value.get("type") in TYPES if not value.keys() <= KEYS else bool(value)
 
 
 def _declared(reader: Reader, name: str, read: Declarations) -> Input:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Sink
 
-_LISTED = ("parallel", "try")  # may be written with the list of their steps under their own name
+LISTED = ("parallel", "try")  # may be written with the list of their steps under their own name
 
 
 class FlowReader:
@@ -74,7 +74,7 @@ class FlowReader:
             found = reader.take(spelled, required=True)
             if found is None:
                 return None
-            if kind in _LISTED and isinstance(found.value, list):
+            if kind in LISTED and isinstance(found.value, list):
                 steps = found
             else:
                 reader.done()

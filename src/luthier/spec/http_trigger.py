@@ -20,11 +20,11 @@ RESERVED = frozenset({"api", "callback", "health", "mcp", "openapi.json", ".well
 TOLERANCE = 300.0
 """Seconds that a signature is old at most."""
 
-_PATH = re.compile(r"/|(/([A-Za-z0-9._~-]+|:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}))+", re.ASCII)
+PATH = re.compile(r"/|(/([A-Za-z0-9._~-]+|:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}))+", re.ASCII)
 _PARAMETER = re.compile(r":([A-Za-z_]\w*)")
-_KINDS = ("bearer", "basic", "signature")
-_PRESETS = ("default", "github", "slack")
-_LATER = ("cors", "middleware", "responses", "templateEngine", "mode")
+KINDS = ("bearer", "basic", "signature")
+PRESETS = ("default", "github", "slack")
+LATER = ("cors", "middleware", "responses", "templateEngine", "mode")
 
 AuthKind = Literal["bearer", "basic", "signature"]
 Preset = Literal["default", "github", "slack"]
@@ -92,7 +92,7 @@ def read_http_trigger(reader: Reader, ensemble: str, type_: str) -> HttpTrigger:
         reader.sink.add(message, reader.places["public"], key=True)
     if any(not mark.isprintable() for mark in trigger.cache_control):
         reader.sink.add("`cache` is written into a header: it has no line breaks", reader.places["cache"])
-    reader.refuse(_LATER, lambda key: f"this version does not use `{key}` of triggers yet", warning=True)
+    reader.refuse(LATER, lambda key: f"this version does not use `{key}` of triggers yet", warning=True)
     reader.done({"method": "`methods` is a list", "cors": "`serve.origins` lists who may call"})
     return trigger
 
@@ -106,7 +106,7 @@ def _paths(reader: Reader, ensemble: str) -> tuple[str, ...]:
     if not written:
         reader.sink.add("`paths` is empty", place)
     for path in written:
-        if not _PATH.fullmatch(path):
+        if not PATH.fullmatch(path):
             message = f"{quoted(path)} is no path: it is of segments such as /orders/:id, of plain characters"
             reader.sink.add(message, place, suggestion="write `path: /…`")
         elif path.split("/")[1] in RESERVED:
@@ -132,9 +132,9 @@ def _auth(reader: Reader) -> TriggerAuth | None:
     auth = reader.inner("auth")
     if auth is None:
         return None
-    kind = auth.choice(_KINDS, "type") or "bearer"
+    kind = auth.choice(KINDS, "type") or "bearer"
     found = auth.take("secret", "token", "tokens", required=True)
-    preset = auth.choice(_PRESETS, "preset")
+    preset = auth.choice(PRESETS, "preset")
     tolerance = auth.seconds("tolerance", per=1)
     for name in ("preset", "tolerance"):
         if kind != "signature" and name in auth.places:
@@ -146,9 +146,9 @@ def _auth(reader: Reader) -> TriggerAuth | None:
             message = f"with {quoted(kind)} the secret itself is needed: a reference, not a hash"
             auth.sink.add(message, auth.places["secret"])
     return TriggerAuth(
-        type=kind,  # type: ignore[arg-type]  # one of _KINDS
+        type=kind,  # type: ignore[arg-type]  # one of KINDS
         secrets=secrets,
-        preset=preset or "default",  # type: ignore[arg-type]  # one of _PRESETS
+        preset=preset or "default",  # type: ignore[arg-type]  # one of PRESETS
         tolerance=TOLERANCE if tolerance is None else tolerance,
     )
 

@@ -34,8 +34,8 @@ FORMATS = {
 """The formats of a body, and what each is called on the web."""
 
 REDIRECTS = (301, 302, 307, 308)
-_KEYS = {"when", "status", "headers", "body", "rawBody", "raw_body", "redirect", "format"}
-_SURE = {"when", "redirect", "format", "headers"}
+BLOCK_KEYS = {"when", "status", "headers", "body", "rawBody", "raw_body", "redirect", "format"}
+SURE = {"when", "redirect", "format", "headers"}
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,10 +96,10 @@ def read_outputs(sink: Sink, found: Found | None) -> Outputs:
 
 
 def _is_block(value: Any) -> bool:
-    if not isinstance(value, dict) or not value or not _KEYS.issuperset(value):
+    if not isinstance(value, dict) or not value or not BLOCK_KEYS.issuperset(value):
         return False
     status = value.get("status")
-    return bool(_SURE.intersection(value)) or (isinstance(status, int) and not isinstance(status, bool))
+    return bool(SURE.intersection(value)) or (isinstance(status, int) and not isinstance(status, bool))
 
 
 def _read_block(reader: Reader, uses: list[Placed]) -> OutputBlock:

@@ -162,6 +162,8 @@ def _label(reader: Reader) -> LabelTest:
     integrity = reader.choice(list(Integrity.__members__), "integrity")
     confidentiality = reader.choice(list(Confidentiality.__members__), "confidentiality")
     sources = reader.text("sources", "source")
+    if sources == "":
+        reader.sink.add("`sources` is empty", reader.places["sources"])
     reader.done()
     if not any(reader.data.values()):
         message = "`label` must say integrity, confidentiality or sources"

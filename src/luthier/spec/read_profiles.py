@@ -17,8 +17,8 @@ from luthier.spec.words import listed, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def read_profiles(reader: Reader) -> dict[str, LaunchProfile]:
@@ -29,7 +29,7 @@ def read_profiles(reader: Reader) -> dict[str, LaunchProfile]:
     profiles = {}
     for name, value in inner.data.items():
         path = (*inner.path, name)
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             inner.sink.add(f"{quoted(name)} cannot be the name of a launch profile", path, key=True)
             continue
         one = Reader.of(inner.sink, path, value, f"the launch profile {quoted(name)}")
@@ -89,7 +89,7 @@ def _read_hole(reader: Reader, name: str) -> Hole:
 
 def _read_digest(reader: Reader, key: str) -> str | None:
     digest = reader.text(key)
-    if digest is not None and not _DIGEST.fullmatch(digest):
+    if digest is not None and not DIGEST.fullmatch(digest):
         reader.sink.add(f"{quoted(key)} must be 64 hexadecimal digits in lower case", reader.at(key))
     return digest
 

@@ -40,10 +40,10 @@ UNUSED = (
     "description",
 )
 
-_STORE = re.compile(r"sqlite:///[^:?]|postgres(ql)?(\+psycopg)?://")
+STORE_FORM = re.compile(r"sqlite:///[^:?]|postgres(ql)?(\+psycopg)?://")
 STORE_PASSWORD = re.compile(r"(?:://[^/@:]*:|[?&]password=)(?P<password>[^@&]+)(?:@|&|$)")
 _MAX_ENV_BYTES = 1024 * 1024
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def find_project(start: Path) -> Path | None:
@@ -101,7 +101,7 @@ def _read(reader: Reader, root: Path) -> dict[str, Any]:
     commands = reader.texts("allowed_commands")
     exposed = reader.texts("expose_env") or ()
     for index, name in enumerate(exposed):
-        if not _ENV_NAME.fullmatch(name):
+        if not ENV_NAME.fullmatch(name):
             message = f"{quoted(name)} is not the name of an environment variable"
             reader.sink.add(message, (*reader.places["expose_env"], index))
     fields = {
@@ -141,7 +141,7 @@ def _read_store(reader: Reader, *, production: bool) -> str:
     url = reader.text("store")
     if url is None:
         return ""
-    if not find(url) and not _STORE.match(url):
+    if not find(url) and not STORE_FORM.match(url):
         message = "`store` is the path of a SQLite file or the URL of a PostgreSQL database"
         reader.sink.add(message, reader.places["store"], suggestion=f"{STORE} or postgresql://…")
     _read_path(reader, "store")

@@ -61,7 +61,7 @@ class Reader:
     """One mapping. Ask for every key that may be there, then call `done`.
 
     `lifted` tells where keys stand that were lifted into this mapping from one inside it. `places` grows into
-    the place of every key that was found, by the first of its names.
+    the place of every key that was found and says something, by the first of its names.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class Reader:
             self.sink.add(message, self.at(there[1]), key=True)
         if not there:
             return None
-        self.places[names[0]] = self.at(there[0])
+        if self.data[there[0]] is not None:
+            self.places[names[0]] = self.at(there[0])
         return Found(self.at(there[0]), self.data[there[0]])
 
     def at(self, key: str) -> KeyPath:

@@ -26,9 +26,9 @@ TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_HOST = re.compile(r"[A-Za-z0-9_.-]+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?")
-_ORIGIN = re.compile(r"https?://(" + _HOST.pattern + ")")
+HASH = re.compile(r"sha256:[0-9a-f]{64}")
+HOST = re.compile(r"[A-Za-z0-9_.-]+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?")
+ORIGIN = re.compile(r"https?://(" + HOST.pattern + ")")
 
 
 ROLES = ("run", "approve", "admin")
@@ -73,8 +73,8 @@ def read_serve(reader: Reader) -> Serve:
         clients=_read_clients(inner),
         oauth=read_issuer(inner, ROLES),
         tools=_read_tools(inner),
-        hosts=_fitting(inner, "hosts", _HOST, "is not a host, such as tools.example.com or 10.0.0.1:8443"),
-        origins=_fitting(inner, "origins", _ORIGIN, "is not an origin, such as https://app.example.com"),
+        hosts=_fitting(inner, "hosts", HOST, "is not a host, such as tools.example.com or 10.0.0.1:8443"),
+        origins=_fitting(inner, "origins", ORIGIN, "is not an origin, such as https://app.example.com"),
         max_body_bytes=inner.whole("max_body_bytes", low=1) or MAX_BODY_BYTES,
     )
     inner.done({"tokens": "tokens stand under the client that holds them: `clients: {NAME: [TOKEN]}`"})
@@ -89,7 +89,7 @@ def read_tokens(sink: Sink, found: Found) -> tuple[str, ...]:
         path: KeyPath = (*found.path, index) if listed else found.path
         if not isinstance(token, str):
             sink.wrong("a token or a list of tokens", path, token)
-        elif not _is_reference(token) and not _HASH.fullmatch(token):
+        elif not _is_reference(token) and not HASH.fullmatch(token):
             # Whatever stands here may be a token, so it is not repeated.
             message = "a token is a reference such as ${env.TOKEN}, or `sha256:` and its hash, nothing else"
             sink.add(message, path, suggestion="`luthier serve --new-token` makes one and prints its hash")

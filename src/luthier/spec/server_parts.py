@@ -12,8 +12,8 @@ from luthier.taint import UNTRUSTED, Confidentiality, Integrity, Label
 if TYPE_CHECKING:
     from luthier.spec.reader import Reader
 
-_SANDBOX_MODES = ("off", "auto", "required")
-_AUTH_TEXTS = (
+SANDBOX_MODES = ("off", "auto", "required")
+AUTH_TEXTS = (
     "token", "client_id", "client_secret", "token_url", "scope", "issuer",
     "id_token", "idp_token_url", "idp_client_id",
 )  # fmt: skip
@@ -32,7 +32,7 @@ def read_auth(reader: Reader) -> Auth | None:
         inner.sink.add("`type` is missing", inner.path, suggestion="bearer, oauth or none")
     interactive = inner.flag("interactive")
     needed = _needed_auth(type_, inner) if not interactive else ()
-    texts = {key: inner.text(key, required=key in needed) for key in _AUTH_TEXTS}
+    texts = {key: inner.text(key, required=key in needed) for key in AUTH_TEXTS}
     inner.done({"accessToken": "write {type: bearer, token: …}"})
     return Auth(type=cast("AuthType", type_ or "none"), interactive=interactive, **texts)
 
@@ -103,12 +103,12 @@ def read_sandbox(reader: Reader) -> Sandbox | None:
     if found is None:
         return None
     if isinstance(found.value, str):
-        return Sandbox(mode=cast("SandboxMode | None", reader.choice(_SANDBOX_MODES, "sandbox")))
+        return Sandbox(mode=cast("SandboxMode | None", reader.choice(SANDBOX_MODES, "sandbox")))
     inner = reader.inner("sandbox")
     if inner is None:
         return None
     fields = {
-        "mode": inner.choice(_SANDBOX_MODES, "mode"),
+        "mode": inner.choice(SANDBOX_MODES, "mode"),
         "network": inner.choice(("none", "host"), "network"),
         "read": inner.texts("read"),
         "write": inner.texts("write"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Found, Sink
 
-_TRANSPORTS = {
+TRANSPORTS = {
     "stdio": "stdio",
     "http": "http",
     "streamable_http": "http",
@@ -38,9 +38,9 @@ _TRANSPORTS = {
     "rest": "rest",
     "auto": "auto",
 }
-_ONLY_PROCESS = ("args", "env", "cwd", "inherit_env", "sandbox")
-_BESIDE_LAUNCH = ("command", "args", "cwd", "sandbox", "url")
-_ONLY_URL = ("headers", "auth", "secret", "tls", "proxy", "allow_private")
+ONLY_PROCESS = ("args", "env", "cwd", "inherit_env", "sandbox")
+BESIDE_LAUNCH = ("command", "args", "cwd", "sandbox", "url")
+ONLY_URL = ("headers", "auth", "secret", "tls", "proxy", "allow_private")
 _HINTS = {
     "envFile": "`env_file` stands at the top of luthier.yaml",
     "autoApprove": "`tools: {ask: […]}` names tools that ask; `luthier servers import` reads such files",
@@ -122,7 +122,7 @@ def _read_id(reader: Reader, key: str) -> str | None:
         key = written or name or ""
         at = reader.places.get("id") or reader.places.get("name") or reader.path
     if not key:
-        if not {"id", "name"} & reader.places.keys():
+        if written == "" or name == "" or not {"id", "name"} & reader.places.keys():
             reader.sink.add("`id` is missing", reader.path)
         return None
     if not SERVER_ID.fullmatch(key):
@@ -174,7 +174,7 @@ def _read_server(reader: Reader, id_: str) -> ServerEntry:
 
 def _read_reach(reader: Reader) -> dict[str, Any]:
     """Transport, command and URL: what is said about one decides the others."""
-    transport = cast("Transport | None", reader.choice(_TRANSPORTS, "transport", "type"))
+    transport = cast("Transport | None", reader.choice(TRANSPORTS, "transport", "type"))
     command = reader.text("command")
     launch = read_launch(reader)
     url = reader.text("url", "http_url", "server_url")
@@ -223,11 +223,11 @@ def _check_fit(reader: Reader, transport: Transport) -> None:
     """Keys that do nothing for this way to a server are mistakes."""
     wrong: tuple[str, ...]
     if "launch" in reader.places:
-        wrong, kind = (*_BESIDE_LAUNCH, *_ONLY_URL), "started by a launch profile"
+        wrong, kind = (*BESIDE_LAUNCH, *ONLY_URL), "started by a launch profile"
     elif transport == "stdio":
-        wrong, kind = _ONLY_URL, "started by a command"
+        wrong, kind = ONLY_URL, "started by a command"
     else:
-        wrong, kind = _ONLY_PROCESS, "reached by URL"
+        wrong, kind = ONLY_PROCESS, "reached by URL"
     for name in wrong:
         if name in reader.places:
             message = f"{quoted(name)} means nothing for a server that is {kind}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 UNSUPPORTED = ("scoring",)
 UNUSED = ("schema", "logging", "metrics")
 
-_BACKOFFS = ("exponential", "linear", "fixed")
+BACKOFFS = ("exponential", "linear", "fixed")
 _DEFAULTS = Retry()
 
 
@@ -150,7 +150,7 @@ def _read_retry(reader: Reader | None) -> Retry | None:
     if reader is None:
         return None
     attempts = reader.whole("max_attempts", "attempts", low=1, high=100)
-    backoff = reader.choice(_BACKOFFS, "backoff")
+    backoff = reader.choice(BACKOFFS, "backoff")
     initial = reader.seconds("initial_delay", zero=True)
     longest = reader.seconds("max_delay", zero=True)
     retry_on = _read_retry_on(reader)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from luthier.spec.draft import Draft
     from luthier.spec.reader import Found, Reader
 
-_ACTIONS: dict[str, dict[str, str]] = {
+ACTIONS: dict[str, dict[str, str]] = {
     "kv": {name: name for name in ("get", "put", "delete", "list")},
     "files": {
         **{name: name for name in ("read", "write", "append", "delete", "list", "exists")},
@@ -23,7 +23,7 @@ _ACTIONS: dict[str, dict[str, str]] = {
         "head": "exists",
     },
 }
-_NAMES: dict[str, dict[str, tuple[str, ...]]] = {
+NAMES: dict[str, dict[str, tuple[str, ...]]] = {
     "kv": {
         "key": ("key",),
         "value": ("value",),
@@ -47,7 +47,7 @@ _NAMES: dict[str, dict[str, tuple[str, ...]]] = {
 
 _PAGE = ("prefix", "limit", "cursor")
 _KEEPS = ("ttl", "expiration", "metadata")
-_TAKES: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
+TAKES: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("kv", "get"): (("key",), ()),
     ("kv", "put"): (("key", "value"), _KEEPS),
     ("kv", "delete"): (("key",), ()),
@@ -63,7 +63,7 @@ _TAKES: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 _ELSEWHERE = {"r2": "write files", "cache": "write kv with a ttl", "d1": "", "vectorize": ""}
 _TEXTS = ("key", "path", "prefix", "content", "encoding", "cursor")
-_NUMBERS = ("ttl", "expiration", "limit")
+NUMBERS = ("ttl", "expiration", "limit")
 
 
 def read_storage(reader: Reader, draft: Draft) -> StorageConfig | None:
@@ -73,10 +73,10 @@ def read_storage(reader: Reader, draft: Draft) -> StorageConfig | None:
     action = _action(reader, type_) if type_ else None
     if type_ is None or action is None:
         return None  # what belongs here depends on both
-    needed, more = _TAKES[type_, action]
+    needed, more = TAKES[type_, action]
     written: dict[str, Any] = {}
     for name in (*needed, *more):
-        names = _NAMES[type_][name]
+        names = NAMES[type_][name]
         found = reader.raw(*names) if name == "value" else reader.take(*names, required=name in needed)
         if found is None:
             if name == "value":
@@ -88,7 +88,7 @@ def read_storage(reader: Reader, draft: Draft) -> StorageConfig | None:
     if "ttl" in written and "expiration" in written:
         message = "`expiration` and `ttl` say the same: write only one of them"
         reader.sink.add(message, reader.places["expiration"], key=True)
-    _refuse_others(reader, type_, action, written)
+    _refuse_others(reader, type_, action, (*needed, *more))
     reader.done({"binding": "there is one store for each project"})
     if len(reader.sink.faults) > before:
         return None
@@ -103,18 +103,18 @@ def _type(reader: Reader) -> str | None:
     if not isinstance(found.value, str):
         reader.sink.wrong("text", *found)
         return None
-    if found.value in _ACTIONS:
+    if found.value in ACTIONS:
         return found.value
-    has = _ELSEWHERE.get(found.value) or f"there are {listed(_ACTIONS)}"
+    has = _ELSEWHERE.get(found.value) or f"there are {listed(ACTIONS)}"
     message = f"there is no storage {quoted(found.value)}"
-    reader.sink.add(message, found.path, suggestion=meant(found.value, _ACTIONS, otherwise=has))
+    reader.sink.add(message, found.path, suggestion=meant(found.value, ACTIONS, otherwise=has))
     return None
 
 
 def _action(reader: Reader, type_: str) -> str | None:
     if reader.take("action", "operation", required=True) is None:
         return None
-    return reader.choice(_ACTIONS[type_], "action", "operation")
+    return reader.choice(ACTIONS[type_], "action", "operation")
 
 
 def _check(reader: Reader, name: str, found: Found) -> None:
@@ -124,7 +124,7 @@ def _check(reader: Reader, name: str, found: Found) -> None:
         return
     if name in _TEXTS and not isinstance(value, str):
         reader.sink.wrong("text", *found)
-    elif name in _NUMBERS and (not isinstance(value, (int, float)) or isinstance(value, bool)):
+    elif name in NUMBERS and (not isinstance(value, (int, float)) or isinstance(value, bool)):
         reader.sink.wrong("a number", *found)
     elif name in ("ttl", "limit") and value <= 0:
         reader.sink.add(f"{quoted(name)} must be more than 0, not {value}", found.path)
@@ -133,10 +133,10 @@ def _check(reader: Reader, name: str, found: Found) -> None:
         reader.sink.add(message, found.path, suggestion=meant(value, ("text", "base64")))
 
 
-def _refuse_others(reader: Reader, type_: str, action: str, written: dict[str, Any]) -> None:
+def _refuse_others(reader: Reader, type_: str, action: str, taken: tuple[str, ...]) -> None:
     """What another action takes is known here, and said to be out of place."""
-    spellings = {spelling for name in written for spelling in _NAMES[type_][name]}
-    for names in _NAMES[type_].values():
+    spellings = {spelling for name in taken for spelling in NAMES[type_][name]}
+    for names in NAMES[type_].values():
         for name in names:
             if name not in spellings and (found := reader.raw(name)):
                 message = f"{quoted(name)} says nothing to {quoted(action)}"

@@ -34,7 +34,7 @@ _KEYWORDS = frozenset(
         *("$ref", "required", "additionalProperties", "not", "if", "prefixItems"),
     }
 )
-_SETTINGS: dict[str, tuple[str, ...]] = {
+SETTINGS: dict[str, tuple[str, ...]] = {
     "model": ("model",),
     "prompt": ("prompt",),
     "system": ("system_prompt", "system"),
@@ -56,7 +56,7 @@ def read_think(reader: Reader, draft: Draft) -> ThinkConfig | None:
         message = "`provider` must be plain text, not an expression"
         reader.sink.add(message, reader.places["provider"])
     settings: dict[str, Compiled] = {}
-    for name, names in _SETTINGS.items():
+    for name, names in SETTINGS.items():
         found = placed(reader.sink, reader.take(*names))
         if found is None:
             continue

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TYPES = ("mcp", "api", "http", "webhook")
 LATER = ("email", "queue", "cron", "build", "cli", "startup")
-_OTHER_AUTH = ("oauth", "api_key", "apiKey")
+OTHER_AUTH = ("oauth", "api_key", "apiKey")
 
 
 class McpTrigger(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,9 +109,9 @@ def _auth(reader: Reader) -> tuple[str, ...] | None:
     auth = reader.inner("auth")
     if auth is None:
         return None
-    type_ = auth.text("type") or "bearer"
+    type_ = "bearer" if (written := auth.text("type")) is None else written
     found = auth.take("tokens", "token", "secret")
-    if type_ in _OTHER_AUTH:
+    if type_ in OTHER_AUTH:
         message = f"this version has no {quoted(type_)} of triggers yet: with it nobody may call this"
         reader.sink.add(message, auth.places["type"], warning=True)
         return ()
