@@ -29,8 +29,8 @@ _HINTS = {
 }
 _DECIDING = "a person decides: `luthier approvals approve ID`, or `deny ID`"
 _ACTIONS = ("suspend", "resume", "approve", "reject")
-_CLOSED = frozenset({"enum", "integer", "number", "pattern"})
-_UNMET = ("fail", "continue")
+CLOSED = frozenset({"enum", "integer", "number", "pattern"})
+UNMET = ("fail", "continue")
 
 
 def read_hitl(reader: Reader, draft: Draft) -> HitlConfig | None:
@@ -42,7 +42,7 @@ def read_hitl(reader: Reader, draft: Draft) -> HitlConfig | None:
     prompt, data = _compiled(reader, draft, "prompt", "message"), _compiled(reader, draft, "data")
     schema = _schema(reader)
     timeout = reader.seconds("timeout")
-    unmet = {name: reader.choice(_UNMET, name) for name in ("on_reject", "on_timeout")}
+    unmet = {name: reader.choice(UNMET, name) for name in ("on_reject", "on_timeout")}
     approvers = _approvers(reader)
     reader.done(_HINTS)
     if len(reader.sink.faults) > before:
@@ -68,7 +68,7 @@ def _schema(reader: Reader) -> dict[str, Any] | None:
     found = reader.take("schema")
     if found is None:
         return None
-    closed = isinstance(found.value, dict) and len(found.value) == 1 and _CLOSED & found.value.keys()
+    closed = isinstance(found.value, dict) and len(found.value) == 1 and CLOSED & found.value.keys()
     if found.value == "boolean" or closed:
         try:
             definition = read_closed(found.value).schema.definition

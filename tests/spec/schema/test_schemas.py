@@ -12,11 +12,13 @@ import pytest
 
 from luthier.errors import SpecError
 from luthier.spec import http_trigger, load, read, steps
+from luthier.spec.operations import READERS
 from luthier.spec.python import document_of
 from luthier.spec.read import examine
 from luthier.spec.read_project import examine_project
 from luthier.spec.reader import camel
 from luthier.spec.schema import SCHEMAS
+from luthier.spec.schema.operations import CONFIGS
 from tests.spec.test_cases import cases
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ BEYOND = (
     # What takes a parser: of expressions, addresses, paths, patterns, arguments and schemas.
     r"cannot be named|expression ends|is not closed|unexpected|empty condition|does not lie below scripts",
     r"cannot be used: |must do without looking|the lower bound|holds no expression|no success is a number",
-    r"the url |the address |does not begin with https|`url` |fits no tool's address|is no address|is not a tool address",
+    r"the url |the address |does not begin with https|`url` |fits no tool's address|is no address",
+    r"is not a tool address",
     r"is not the name of a file|absolute path without|sqlite|is the path of a SQLite|the pattern of",
     r"the argument |the program |begins with -|cannot be printed|not a name of an environment variable",
     r"password of `store`|cannot have one name",
@@ -106,6 +109,10 @@ def test_a_schema_is_one(kind: str) -> None:
 def test_what_uses_every_key_is_accepted_by_both(kind: str, data: Any) -> None:
     assert [fault.message for fault in faults_of(kind, data) if "does not lie" not in fault.message] == []
     assert [(error.instance_path, error.message) for error in JUDGES[kind].iter_errors(data)] == []
+
+
+def test_every_operation_has_a_schema() -> None:
+    assert CONFIGS.keys() == READERS.keys()
 
 
 VALUES: tuple[Any, ...] = (None, True, 0, -1, 2.5, "", "text", "${input.x}", [], [1], {}, {"qqqq": 1})

@@ -6,6 +6,7 @@ from typing import get_args
 
 from luthier.spec.api import HIGHEST, LARGEST, LOWEST, MAPPINGS, SPELLED
 from luthier.spec.ensemble import CoerceType, TableFormat
+from luthier.spec.hitl import CLOSED, UNMET
 from luthier.spec.schema.terms import (
     ANY,
     ANY_SECONDS,
@@ -204,6 +205,34 @@ _TRANSFORM = mapping(
 )
 
 
+_HITL = mapping(
+    key("action", holds=choice(("suspend",)), says="Says what is so anyway."),
+    key("prompt", "message", holds=TEXT, says="What the person is asked."),
+    key("data", says="What they see besides."),
+    key(
+        "schema",
+        holds=when(
+            {
+                "type": "object",
+                "maxProperties": 1,
+                "minProperties": 1,
+                "propertyNames": choice(sorted(CLOSED)),
+            },
+            _CLOSED,
+            either({"const": "boolean"}, {"type": "object", "minProperties": 1}),
+        ),
+        says="What the answer must be: a closed type, or a JSON Schema.",
+    ),
+    key("timeout", holds=SECONDS, says="Milliseconds that it is waited for."),
+    key("on_reject", holds=choice(UNMET), says="What comes of a no; fail without it."),
+    key("on_timeout", holds=choice(UNMET), says="What comes when nobody answered; fail without it."),
+    key(
+        "approvers",
+        holds=items_of(LITERAL, 1),
+        says="Who may answer: clients, roles, or `caller`.",
+    ),
+)
+
 _KEPT = {
     "ttl": either(SECONDS, EXPRESSION),
     "limit": either(SECONDS, EXPRESSION),
@@ -259,5 +288,6 @@ CONFIGS: dict[str, Schema] = {
     "api": _API,
     "http": _API,
     "storage": _STORAGE,
+    "hitl": _HITL,
 }
 """What `config` may say, by operation."""

@@ -103,7 +103,8 @@ _STEP = mapping(
             says("operation", "tools", "ensemble"),
             {"properties": {name: either(MAPPING, {"type": "null"}) for name in ("inputs", "input")}},
         ),
-        when(says("operation", "transform", "endorse"), {"properties": {"cache": {"type": "null"}}}),
+        when(says("operation", "transform", "endorse", "hitl"), {"properties": {"cache": {"type": "null"}}}),
+        when(says("operation", "hitl"), {"properties": {"timeout": {"type": "null"}}}),
     ],
 )
 
