@@ -16,7 +16,9 @@ No error is born with a secret in it that this process knows: what errors say is
     ├── AuditError             the audit log cannot be written
     │   └── ResultWithheldError   the call was made, and its result may not be handed out
     ├── RecordError            the record of a run cannot be read
-    ├── RunLostError           another process goes on with the run
+    ├── RunError               a run that is kept does not stand so that it can be done
+    │   ├── RunChangedError    its ensemble was changed, so it cannot go on
+    │   └── RunLostError       another process goes on with it
     ├── SecretError            a secret cannot be had, kept or decrypted
     ├── StoreError             the store cannot be read or written
     ├── MockError              a test, or a replay, has no answer for what was called
@@ -57,6 +59,8 @@ from luthier.errors.base import (
     RecordError,
     Refused,
     ResultWithheldError,
+    RunChangedError,
+    RunError,
     RunLostError,
     SchemaError,
     SecretError,
@@ -109,6 +113,8 @@ __all__ = [
     "RecordError",
     "Refused",
     "ResultWithheldError",
+    "RunChangedError",
+    "RunError",
     "RunLostError",
     "SchemaError",
     "SecretError",

@@ -158,18 +158,41 @@ class RecordError(LuthierError):
     """The record of a run cannot be read: torn, foreign, or of a later version."""
 
 
-class RunLostError(LuthierError):
+class RunError(LuthierError):
+    """Something about a run that is kept: how it stands does not allow what was wanted."""
+
+    def __init__(self, message: str, *, run: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint or f"See how it stands: luthier runs show {run}")
+        self.run = run
+
+    def facts(self) -> dict[str, Any]:
+        return {"run": self.run}
+
+
+class RunLostError(RunError):
     """Another process goes on with the run, or went on with it meanwhile. Nothing of ours was written."""
 
     def __init__(self, run: str, owner: str = "") -> None:
         who = f" ({owner})" if owner else ""
-        hint = f"See how it stands: luthier runs show {run}"
-        super().__init__(f"The run {run} goes on in another process{who}.", hint=hint)
-        self.run = run
+        super().__init__(f"The run {run} goes on in another process{who}.", run=run)
         self.owner = owner
 
     def facts(self) -> dict[str, Any]:
         return {"run": self.run, "owner": self.owner}
+
+
+class RunChangedError(RunError):
+    """A run cannot be resumed, because its ensemble is not the one any more that it began with."""
+
+    def __init__(self, run: str, ensemble: str, file: str = "") -> None:
+        where = f" ({file})" if file else ""
+        hint = f"Bring it back as it was, or end the run: luthier runs cancel {run}"
+        message = f"The ensemble {ensemble!r}{where} was changed since the run {run} began."
+        super().__init__(message, run=run, hint=hint)
+        self.ensemble = ensemble
+
+    def facts(self) -> dict[str, Any]:
+        return {"run": self.run, "ensemble": self.ensemble}
 
 
 class SecretError(LuthierError):

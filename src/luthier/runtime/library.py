@@ -47,6 +47,12 @@ class Library:
         where = f"in {self._folder}" if self._folder.is_dir() else f"({self._folder} does not exist)"
         raise NotFoundError("ensemble", source, near=near(source, self.names), where=where)
 
+    def begun(self, name: str, file: str) -> Ensemble:
+        """The ensemble that a run began with: by its file where it was read from one, else by its name."""
+        if file and name not in self._read and Path(file).is_file():
+            return load_ensemble(Path(file))
+        return self.get(name)
+
     def _scan(self) -> None:
         if self._scanned:
             return

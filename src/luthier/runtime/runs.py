@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from luthier.errors import NotFoundError
+from luthier.clock import sleep
+from luthier.errors import LuthierError, NotFoundError, RunChangedError, RunError, StoreError
 from luthier.events import Observers
-from luthier.workflows import Execution, MemoryRuns
+from luthier.redaction import logger
+from luthier.workflows import Ledger, MemoryRuns, Writer, plan, prepared, resumed
+from luthier.workflows.ending import end_here, end_rest
+from luthier.workflows.owners import BEAT, is_gone, me
+from luthier.workflows.runs import OPEN
+from luthier.workflows.taking import take
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +24,16 @@ if TYPE_CHECKING:
     from luthier.events import Observer
     from luthier.spec import Ensemble
     from luthier.taint import Labelled
-    from luthier.workflows import Entry, Run, RunRow, RunStore, Services
+    from luthier.workflows import Entry, Execution, Run, RunRow, RunStore, Services
     from luthier.workflows.runs import Status
+
+LOOK = 0.5
+"""Seconds between two looks at what other processes ask of the runs that go on here."""
+
+PATIENCE = 30.0
+"""Seconds for another process to end a run that it drives."""
+
+_log = logger("luthier.runtime")
 
 
 class RunHandle:
@@ -40,13 +54,25 @@ class RunHandle:
 
 
 class Runs:
-    """What `rt.runs` is. `services` is what each run needs, `forget` is told of the end of each."""
+    """What `rt.runs` is. `services` is what each run needs, `forget` is told of the end of each.
 
-    def __init__(self, services: Services, forget: Callable[[str], None]) -> None:
+    `find` gives an ensemble by its name, or by the file that it was read from.
+    """
+
+    def __init__(
+        self, services: Services, forget: Callable[[str], None], find: Callable[[str, str], Ensemble]
+    ) -> None:
         self._store: RunStore = services.runs or MemoryRuns()
-        self._services = services
+        self._writer = Writer(self._store)
+        self._services = msgspec.structs.replace(services, runs=self._store, writer=self._writer)
+        self._clock = services.clock
         self._forget = forget
+        self._find = find
         self._going: set[asyncio.Task[Run]] = set()
+        self._live: dict[str, Execution] = {}  # durable ones
+        self._watching: asyncio.Task[None] | None = None
+
+    # What is kept
 
     def list(
         self,
@@ -71,46 +97,162 @@ class Runs:
         self.get(id)
         return self._store.read(id)
 
+    def interrupted(self, row: RunRow) -> bool:
+        """Whether the run goes on nowhere, and can be resumed."""
+        gone = is_gone(row.id, row.owner, row.beat_at, self._clock.now())
+        return row.durable and row.status == "running" and gone
+
+    # What goes on
+
     def new_id(self) -> str:
         """An id for a run that is about to be made: the `root` of its context."""
         return self._services.new_id()
 
     async def play(
-        self, ensemble: Ensemble, inputs: Labelled[Any], context: CallContext, *observers: Observer
+        self,
+        ensemble: Ensemble,
+        inputs: Labelled[Any],
+        context: CallContext,
+        *observers: Observer,
+        durable: bool = False,
     ) -> Run:
         """Run to the end. Raises InputError before anything starts."""
-        return await self._tracked(self._made(ensemble, inputs, context, *observers))
+        return await self._tracked(self._made(ensemble, inputs, context, *observers, durable=durable))
 
     def start(
-        self, ensemble: Ensemble, inputs: Labelled[Any], context: CallContext, *observers: Observer
+        self,
+        ensemble: Ensemble,
+        inputs: Labelled[Any],
+        context: CallContext,
+        *observers: Observer,
+        durable: bool = False,
     ) -> RunHandle:
         """Begin a run that goes on by itself. Raises InputError before anything starts."""
-        made = self._made(ensemble, inputs, context, *observers)
+        made = self._made(ensemble, inputs, context, *observers, durable=durable)
         task = asyncio.get_running_loop().create_task(self._tracked(made))
         self._going.add(task)
         task.add_done_callback(self._going.discard)
         return RunHandle(made.id, task, made.cancel)
 
+    async def resume(self, id: str, *observers: Observer, ensemble: Ensemble | None = None) -> Run:
+        """Go on with a durable run where it was. `ensemble` in place of the one of its name and file.
+
+        Raises RunLostError where another process drives it, RunChangedError, RunError for one that cannot be
+        resumed, NotFoundError, RecordError and StoreError.
+        """
+        return await self._tracked(await self._taken(id, *observers, ensemble=ensemble))
+
+    async def cancel(self, id: str) -> RunRow:
+        """End a durable run, wherever it is, and say how it then stands.
+
+        Its `finally` steps run. Raises RunError for one that has ended, and the same as `resume`.
+        """
+        row = self._open_root(await asyncio.to_thread(self.get, id))
+        if id in self._live:
+            self._live[id].cancel()
+        elif is_gone(id, row.owner, row.beat_at, self._clock.now()):
+            await self._end(row)
+        else:
+            await asyncio.to_thread(self._store.stop, id)
+        waited = 0.0
+        while row.status in OPEN and waited < PATIENCE:
+            row = await asyncio.to_thread(self.get, id)
+            if row.status in OPEN:
+                await sleep(self._clock, LOOK / 5)
+                waited += LOOK / 5
+        return row
+
     async def close(self) -> None:
-        """Call off what still goes on, and wait for that."""
+        """Call off what still goes on, wait for that, and write what is left."""
         for task in self._going:
             task.cancel()
         if self._going:
             await asyncio.wait(self._going)
+        if self._watching is not None:
+            self._watching.cancel()
+        await asyncio.to_thread(self._writer.close)
 
     def _made(
-        self, ensemble: Ensemble, inputs: Labelled[Any], context: CallContext, *observers: Observer
+        self,
+        ensemble: Ensemble,
+        inputs: Labelled[Any],
+        context: CallContext,
+        *observers: Observer,
+        durable: bool,
     ) -> Execution:
-        services = self._services
+        services = self._served(*observers, ledger=Ledger(self._writer) if durable else None)
         id = context.root or services.new_id()
-        if observers:
-            heard = Observers((services.observers, *observers))
-            services = msgspec.structs.replace(services, observers=heard)
         context = msgspec.structs.replace(context, root=id)
-        return Execution(ensemble, inputs, services=services, context=context, id=id)
+        made = prepared(ensemble, inputs, services=services, context=context, id=id)
+        if durable:
+            self._live[id] = made
+        return made
+
+    async def _taken(self, id: str, *observers: Observer, ensemble: Ensemble | None = None) -> Execution:
+        row = self._open_root(await asyncio.to_thread(self.get, id))
+        found = ensemble or self._find(row.ensemble, row.file)
+        now = self._clock.now()
+        taken = await asyncio.to_thread(take, self._store, row, plan(found).digest(), now)
+        services = self._served(*observers, ledger=Ledger(self._writer, resumed=True))
+        self._live[id] = made = resumed(found, taken, services=services)
+        return made
+
+    def _open_root(self, row: RunRow) -> RunRow:
+        if row.status not in OPEN:
+            raise RunError(f"The run {row.id} has ended: {row.status}.", run=row.id)
+        if row.root != row.id:
+            message = f"The run {row.id} is inside the run {row.root}."
+            raise RunError(message, run=row.id, hint=f"Name that one: {row.root}")
+        return row
+
+    async def _end(self, row: RunRow) -> None:
+        """End a run that nobody drives: by going on with it to its end, or where that cannot be, as it is."""
+        try:
+            made = await self._taken(row.id)
+        except (RunChangedError, NotFoundError) as error:
+            _log.warning("the run %s is ended as it is: %s", row.id, error)
+            await asyncio.to_thread(end_here, self._store, row, self._clock.now())
+            return
+        made.cancel()
+        await self._tracked(made)
+
+    def _served(self, *observers: Observer, ledger: Ledger | None) -> Services:
+        heard = Observers((self._services.observers, *observers)) if observers else self._services.observers
+        return msgspec.structs.replace(self._services, observers=heard, ledger=ledger)
 
     async def _tracked(self, made: Execution) -> Run:
+        durable = made.id in self._live
+        if durable and self._watching is None:
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
         try:
-            return await made.run()
+            run = await made.run()
+        except StoreError as error:
+            if not durable:
+                raise
+            hint = f"{error.hint} Then go on with the run: luthier runs resume {made.id}".strip()
+            raise StoreError(error.message, hint=hint) from error
+        else:
+            if durable:
+                await asyncio.to_thread(end_rest, self._store, made.id, self._clock.now())
+            return run
         finally:
+            self._live.pop(made.id, None)
             self._forget(made.id)
+
+    async def _watch(self) -> None:
+        """Give signs of life, and see which runs other processes want to end, while durable ones go on."""
+        beat = self._clock.monotonic() + BEAT
+        while True:
+            await sleep(self._clock, LOOK)
+            if not self._live:
+                self._watching = None
+                return
+            try:
+                for id in await asyncio.to_thread(self._store.stopped, tuple(self._live)):
+                    if id in self._live:
+                        self._live[id].cancel()
+                if self._clock.monotonic() >= beat:
+                    beat = self._clock.monotonic() + BEAT
+                    await asyncio.to_thread(self._store.beat, me(), self._clock.now())
+            except LuthierError as error:
+                _log.warning("what other processes ask of runs cannot be seen: %s", error)

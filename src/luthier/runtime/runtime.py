@@ -207,7 +207,7 @@ class Runtime:
             state=self.state,
             people=self._desk,
         )
-        return Runs(services, self._budgets.forget)
+        return Runs(services, self._budgets.forget, self._ensembles.begun)
 
     def _governing(
         self,
@@ -305,15 +305,19 @@ class Runtime:
         /,
         *,
         run_timeout: float | None = None,
+        durable: bool = False,
         **more: Any,
     ) -> Run:
         """Run an ensemble by name, file, mapping or value; inputs as a mapping, by name, or both.
 
         Labelled inputs keep their labels. A run that fails is a Run with `success` False. Raises SpecError,
         InputError or NotFoundError before anything starts. `run_timeout` is seconds for the whole run.
+        A `durable` one is written down as it goes: when its process ends, `runs.resume` goes on with it.
         """
         given = labelled({**(inputs or {}), **more})
-        return await self.runs.play(self.ensemble(ensemble), given, self._operator(run_timeout))
+        return await self.runs.play(
+            self.ensemble(ensemble), given, self._operator(run_timeout), durable=durable
+        )
 
     def start(
         self,
@@ -322,11 +326,12 @@ class Runtime:
         /,
         *,
         run_timeout: float | None = None,
+        durable: bool = False,
         **more: Any,
     ) -> RunHandle:
         """As `run`, but the run goes on by itself; it is called off when the runtime closes."""
-        given = labelled({**(inputs or {}), **more})
-        return self.runs.start(self.ensemble(ensemble), given, self._operator(run_timeout))
+        found, given = self.ensemble(ensemble), labelled({**(inputs or {}), **more})
+        return self.runs.start(found, given, self._operator(run_timeout), durable=durable)
 
     def _operator(self, timeout: float | None) -> CallContext:
         deadline = None if timeout is None else self._clock.monotonic() + timeout

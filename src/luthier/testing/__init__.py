@@ -18,8 +18,10 @@ from luthier.testing.assertions import (
     expect,
 )
 from luthier.testing.conductor import Call, Result, TestConductor
+from luthier.testing.faulty_runs import FaultyRuns
 from luthier.testing.mocks import Mocks, named_tools, stage
 from luthier.wire import Delay, Drop, Fail, Hang, MemoryServer, MemoryTransport, Progress
+from luthier.workflows import MemoryRuns
 
 __all__ = [
     "Call",
@@ -27,9 +29,11 @@ __all__ = [
     "Drop",
     "Fail",
     "FakeClock",
+    "FaultyRuns",
     "Hang",
     "MemoryAudit",
     "MemoryLearned",
+    "MemoryRuns",
     "MemoryServer",
     "MemoryState",
     "MemoryTransport",

@@ -13,44 +13,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import LuthierError
-from luthier.events import Event, RunBegan, RunDone, StepBegan, StepDone
 from luthier.expr import Scope
-from luthier.redaction import logger
-from luthier.taint import TRUSTED, Confidentiality, Label, Labelled
-from luthier.text import one_line
+from luthier.taint import TRUSTED, Labelled
 from luthier.workflows.delivery import deliver, instead, memory_of
+from luthier.workflows.ending import CANCELLED
 from luthier.workflows.fields import with_state
 from luthier.workflows.hand import Hand
 from luthier.workflows.judging import answer, asked
-from luthier.workflows.machine import (
-    Cancel,
-    Command,
-    End,
-    Finish,
-    Judge,
-    Rest,
-    Start,
-    State,
-    decide,
-    settle,
-)
+from luthier.workflows.machine import Cancel, Command, End, Finish, Judge, Rest, Start, decide, settle
 from luthier.workflows.operations import Attempt, failure_of
-from luthier.workflows.record import (
-    NULL,
-    WITHHELD,
-    Data,
-    Entry,
-    Failure,
-    RunEnded,
-    RunHalted,
-    RunStarted,
-    StepEnded,
-    StepStarted,
-)
+from luthier.workflows.record import NULL, Failure, RunEnded, RunHalted, StepEnded, StepStarted
+from luthier.workflows.resuming import at_work, began
 from luthier.workflows.retries import Outcome
-from luthier.workflows.run import Run, statuses
-from luthier.workflows.runs import RunRow, status_after
+from luthier.workflows.run import Run, run_of
 from luthier.workflows.scope import RunScope, fixed_names, label_named
+from luthier.workflows.telling import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,45 +35,45 @@ if TYPE_CHECKING:
     from luthier.clock import Timer
     from luthier.context import CallContext
     from luthier.workflows.operations.attempt import Play
-    from luthier.workflows.plan import Plan
     from luthier.workflows.progress import Progress
+    from luthier.workflows.recorder import Recorder
     from luthier.workflows.services import Services
+
+CALLED_OFF = Failure(kind="cancelled", message="called off")
 
 LAST = 1.1
 """How long `finally` may take after a stop, in graces; what is called off then has a tenth of one."""
-
-_log = logger("luthier.workflows")
 
 
 class Driver:
     """Drives one run, once. `context` is the run's own, `grace` the seconds that a step has to let go.
 
-    `now` is the run's start, in Unix seconds, and `play` runs an ensemble inside this one.
+    `play` runs an ensemble inside this one.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        recorder: Recorder,
         inputs: Labelled[Any],
         services: Services,
         *,
         context: CallContext,
-        parent: str,
-        now: float,
         grace: float,
         play: Play,
     ) -> None:
-        self._plan = plan
+        self._recorder = recorder
+        self._plan = plan = recorder.plan
+        self._state = recorder.state
+        self._append = recorder.append
+        self._journal = recorder.journal
         self._inputs = inputs
         self._services = services
         self._clock = services.clock
         self._context = context
-        self._parent = parent
-        self._now = now
+        self._now = now = recorder.now
         self._grace = grace
         self._play = play
-        self._entries: list[Entry] = []
-        self._state = State(plan)
+        self._teller = Teller(services.observers, plan, context.run)
         self._hands: dict[str, Hand] = {}
         self._resting: dict[str, Timer] = {}
         self._rested: set[str] = set()
@@ -110,6 +87,7 @@ class Driver:
         self._names = names | {"__cache_hit": Labelled(value=False)}
         self._cached = False
         self._to_end = False
+        self._leaving: asyncio.Future[None] | None = None  # done when all hands have let go
         self._types: dict[str, Any] = {}
         self._view = RunScope(self._names, self._state)
         self._scope = Scope(self._view, now=now)
@@ -130,12 +108,18 @@ class Driver:
             self._names |= {name: remembered.member(name, value) for name, value in members}
             self._names["__cache_hit"] = Labelled(value=True)
         timer = self._arm_deadline()
+        if self._journal is not None:
+            self._journal.ledger.hear(self._broken)
         try:
-            self._begin()
-            if self._to_end:
-                self.cancel()
+            self._guarded(self._go_on if self._recorder.past else self._begin)
             ended = await asyncio.shield(self._done)
+            if self._journal is not None:
+                await self._journal.written()
         except asyncio.CancelledError:
+            if self._journal is not None and (self._journal.leaving or not self._recorder.parent):
+                self._journal.ledger.leaving = True
+                await self._leave()
+                raise
             self.cancel()
             await asyncio.shield(self._done)  # the hands end it: each has its grace
             raise
@@ -144,42 +128,68 @@ class Driver:
                 if one is not None:
                     one.cancel()
             self._drop_all()
-            self._keep()
-        return self._result(ended)
+            if self._journal is not None:
+                self._journal.ledger.forget(self._broken)
+            self._recorder.keep()
+        return run_of(self._context, self._state, ended, self._recorder.entries)
 
     def cancel(self) -> None:
         """End the run from outside, as `run` does when it is cancelled; `run` then returns."""
         self._to_end = True
-        if self._entries:  # else it ends as soon as it has begun
-            self._guarded(self._halt, Failure(kind="cancelled", message="the run was cancelled"))
+        if self._recorder.entries:  # else it ends as soon as it has begun
+            self._guarded(self._halt, CANCELLED)
 
     # Beginning and end.
 
     def _begin(self) -> None:
-        self._tell(
-            RunBegan(
-                at=self._now,
-                run=self._context.run,
-                ensemble=self._plan.ensemble,
-                steps=self._plan.steps,
-                parent=self._parent,
-            )
-        )
-        self._append(
-            RunStarted(
-                run=self._context.run,
-                ensemble=self._plan.ensemble,
-                plan=self._plan.digest(),
-                inputs=self._inputs,
-                parent=self._parent,
-                control=self._context.control,
-            ),
-            at=self._now,
-        )
+        self._teller.run_began(self._now, self._recorder.parent)
+        deadline = self._context.deadline
+        self._recorder.start(self._inputs, None if deadline is None else self._now + deadline - self._started)
         if self._cached:
-            self._guarded(self._finish, Finish())
+            self._finish(Finish())
+        elif self._to_end:
+            self._halt(CANCELLED)
         else:
-            self._guarded(self._advance)
+            self._advance()
+
+    def _go_on(self) -> None:
+        """Fold what happened, and begin what was at work anew; what was called off has ended meanwhile."""
+        past = self._recorder.past
+        self._recorder.recall()
+        if self._state.ended is not None:
+            self._done.set_result(self._state.ended)
+            return
+        self._teller.run_began(self._now, self._recorder.parent)
+        ago = self._clock.now() - self._clock.monotonic()
+        self._started = self._now - ago
+        self._began = {key: at - ago for key, at in began(past).items()}
+        if self._to_end and self._state.stopped is None:
+            self._append(RunHalted(error=CANCELLED))
+        if self._state.stopped is not None:
+            self._arm_last(self._state.stopped)
+        for progress, called in at_work(self._state, past):
+            if progress.called_off:
+                outcome = Outcome(error=CALLED_OFF, label=progress.control, cancelled=True)
+                self._settle(progress.key, progress.attempt, outcome)
+            else:
+                self._hands[progress.key] = self._hand(progress.key, progress.attempt, lost=called)
+        self._advance()
+
+    async def _leave(self) -> None:
+        """The process stops: let all steps go and leave the run as it is, for whoever goes on with it."""
+        self._leaving = asyncio.get_running_loop().create_future()
+        for timer in self._resting.values():
+            timer.cancel()
+        for hand in tuple(self._hands.values()):
+            hand.cancel("cancelled")
+        if self._hands:
+            await self._leaving
+        await self._recorder.release()
+
+    def _broken(self, fault: LuthierError) -> None:
+        """What happens cannot be written any more, so nothing more may happen."""
+        if not self._done.done():
+            self._done.set_exception(fault)
 
     def memory(self) -> Labelled[Any] | None:
         """What the outputs name, to be remembered; None where a step among it failed."""
@@ -194,13 +204,16 @@ class Driver:
 
     def _halt(self, error: Failure) -> None:
         """Stop. What stands under `finally` has a little longer than the steps that are called off."""
-        if self._state.ended is not None or self._state.stopped is not None:
+        if self._state.ended is not None or self._state.stopped is not None or self._leaving is not None:
             return
         self._append(RunHalted(error=error))
+        self._arm_last(error)
+        self._advance()
+
+    def _arm_last(self, error: Failure) -> None:
         last = self._grace * LAST
         self._last_call = self._clock.monotonic() + last
         self._last_timer = self._clock.call_later(last, lambda: self._guarded(self._end_all, error))
-        self._advance()
 
     def _end_all(self, error: Failure) -> None:
         self._append(RunHalted(error=error))
@@ -223,58 +236,9 @@ class Driver:
             response=response.joined(self._context.control),
             cached=self._cached,
         )
-        self._append(ended)
-        self._tell(
-            RunDone(
-                at=self._entries[-1].at,
-                run=self._context.run,
-                ensemble=self._plan.ensemble,
-                success=ended.success,
-                duration=duration,
-                reason=_shown(error, output.label),
-            )
-        )
+        self._recorder.end(ended)
+        self._teller.run_done(self._recorder.entries[-1].at, ended)
         self._done.set_result(ended)
-
-    def _result(self, ended: RunEnded) -> Run:
-        error = None
-        if ended.error is not None:
-            error = {**ended.error.view(), **({"step": ended.step} if ended.step else {})}
-        return Run(
-            id=self._context.run,
-            ensemble=self._plan.ensemble,
-            success=ended.success,
-            labelled=ended.output,
-            response=ended.response,
-            cached=ended.cached,
-            steps=statuses(self._state),
-            error=error,
-            note="" if ended.error is None else ended.error.note,
-            duration=ended.duration,
-            record=tuple(self._entries),
-        )
-
-    def _keep(self) -> None:
-        """A record that cannot be kept does not take the run's result with it."""
-        if self._services.runs is None or not self._entries:
-            return
-        try:
-            self._services.runs.create(self._row(), self._entries)
-        except Exception as error:  # noqa: BLE001  (logged)
-            _log.warning("the record of run %s could not be kept: %s", self._context.run, error)
-
-    def _row(self) -> RunRow:
-        return RunRow(
-            id=self._context.run,
-            ensemble=self._plan.ensemble,
-            status=status_after(self._state.ended),
-            principal=self._context.principals[0],
-            started_at=self._now,
-            ended_at=self._entries[-1].at,
-            parent=self._parent,
-            root=self._context.root,
-            file=self._plan.file,
-        )
 
     def _drop_all(self) -> None:
         """What is still at work here was cut off by a second cancellation, or by a fault of ours."""
@@ -293,17 +257,6 @@ class Driver:
             if not self._done.done():
                 self._done.set_exception(error)
 
-    def _append(self, data: Data, step: str = "", attempt: int = 0, *, at: float | None = None) -> None:
-        entry = Entry(
-            seq=len(self._entries) + 1,
-            at=self._clock.now() if at is None else at,
-            data=data,
-            step=step,
-            attempt=attempt,
-        )
-        self._entries.append(entry)
-        self._state.apply(entry)
-
     def _advance(self) -> None:
         """Perform what stands until nothing new does. A command may fall because of one before it."""
         moved = True
@@ -313,6 +266,8 @@ class Driver:
                 key = "" if isinstance(command, Finish | Rest) else command.step
                 if self._state.agenda.get(key) is command and self._perform(command):
                     moved = True
+        if self._journal is not None:
+            self._journal.flush()
 
     def _perform(self, command: Command) -> bool:
         """Whether anything was done: what is in hand already is not done again."""
@@ -355,14 +310,11 @@ class Driver:
             self._resting[key] = self._clock.call_later(wait, lambda: self._wake(key))
             return True
         self._rested.discard(key)
-        node = self._state.nodes[key].node
+        progress = self._state.nodes[key]
         self._began.setdefault(key, self._clock.monotonic())
         self._append(StepStarted(), key, command.attempt)
-        operation = node.kind if node.step is None else node.step.operation
-        self._tell(
-            StepBegan(at=now, run=self._context.run, step=key, operation=operation, attempt=command.attempt)
-        )
-        if node.step is not None:
+        self._teller.step_began(now, progress, command.attempt)
+        if progress.node.step is not None:
             self._hands[key] = self._hand(key, command.attempt)
         return True
 
@@ -371,7 +323,7 @@ class Driver:
         self._rested.add(key)
         self._guarded(self._advance)
 
-    def _hand(self, key: str, number: int) -> Hand:
+    def _hand(self, key: str, number: int, *, lost: bool = False) -> Hand:
         progress = self._state.nodes[key]
         step = self._plan.step(progress.node.key)
         deadline = self._context.deadline if self._last_call is None else self._last_call
@@ -397,6 +349,8 @@ class Driver:
             waited=progress.suspended,
             resumed=progress.resumed,
         )
+        if self._journal is not None:
+            attempt.written, attempt.lost = self._journal.written, lost
         return Hand(attempt, self._clock, self._grace, lambda outcome: self._let_go(key, number, outcome))
 
     def _let_go(self, key: str, number: int, outcome: Outcome) -> None:
@@ -404,8 +358,14 @@ class Driver:
         self._guarded(self._settle_and_advance, key, number, outcome)
 
     def _settle_and_advance(self, key: str, number: int, outcome: Outcome) -> None:
-        self._settle(key, number, outcome)
-        self._advance()
+        if self._leaving is None:
+            self._settle(key, number, outcome)
+            self._advance()
+            return
+        if not outcome.cancelled:  # it ended by itself meanwhile
+            self._settle(key, number, outcome)
+        if not self._hands:
+            self._leaving.set_result(None)
 
     def _settle(self, key: str, number: int, outcome: Outcome) -> None:
         data = settle(self._state, key, outcome)
@@ -426,26 +386,4 @@ class Driver:
         if began is not None:
             data = msgspec.structs.replace(data, duration=(self._clock.monotonic() - began) * 1000)
         self._append(data, key, self._state.nodes[key].attempt)
-        status = data.end if data.end in ("ok", "failed") else "skipped"
-        self._tell(
-            StepDone(
-                at=self._entries[-1].at,
-                run=self._context.run,
-                step=key,
-                status=status,
-                duration=data.duration,
-                reason="condition"
-                if data.error is None and status == "skipped"
-                else _shown(data.error, data.label),
-            )
-        )
-
-    def _tell(self, event: Event) -> None:
-        self._services.observers.notify(event)
-
-
-def _shown(error: Failure | None, label: Label) -> str:
-    """The reason as an event may carry it."""
-    if error is None:
-        return ""
-    return WITHHELD if label.confidentiality is Confidentiality.secret else one_line(error.message)
+        self._teller.step_done(self._recorder.entries[-1].at, key, data)

@@ -46,7 +46,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
-    """`plan` is the plan's digest, `parent` the run around this one, `control` the caller's branch."""
+    """`plan` is the plan's digest, `parent` the run around this one, `control` the caller's branch.
+
+    `principals` are those who call, outermost first; `deadline` is in Unix seconds.
+    """
 
     run: str
     ensemble: str
@@ -54,7 +57,15 @@ class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Labelled[Any] = NULL
     parent: str = ""
     control: Label = TRUSTED
+    principals: tuple[str, ...] = ()
+    deadline: float | None = None
     version: int = VERSION
+
+
+class RunTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """A process goes on with the run from here: the number of this entry keeps all others from it."""
+
+    owner: str
 
 
 class BranchTaken(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,6 +175,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
 
 Data = (
     RunStarted
+    | RunTaken
     | BranchTaken
     | ItemsRead
     | StepStarted
@@ -388,5 +400,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "requests": tuple,
     "label": Label.from_json,
     "control": Label.from_json,
+    "principals": tuple,
     "error": _read_failure,
 }

@@ -11,8 +11,12 @@ from luthier.tools import Envelope, delivered
 from luthier.workflows.record import NULL, Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from luthier.context import CallContext
     from luthier.workflows.machine import State
     from luthier.workflows.progress import Progress
+    from luthier.workflows.record import RunEnded
 
 REFUSALS = frozenset({"denied", "approval"})
 """Kinds of failure that are a decision of the gate."""
@@ -163,3 +167,23 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             "duration": self.duration,
             "cached": self.cached,
         }
+
+
+def run_of(context: CallContext, state: State, ended: RunEnded, record: Sequence[Entry]) -> Run:
+    """What a run that has ended so leaves behind."""
+    error = None
+    if ended.error is not None:
+        error = {**ended.error.view(), **({"step": ended.step} if ended.step else {})}
+    return Run(
+        id=context.run,
+        ensemble=state.plan.ensemble,
+        success=ended.success,
+        labelled=ended.output,
+        response=ended.response,
+        cached=ended.cached,
+        steps=statuses(state),
+        error=error,
+        note="" if ended.error is None else ended.error.note,
+        duration=ended.duration,
+        record=tuple(record),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,10 @@ from luthier.taint import Labelled
 from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
 from luthier.workflows.fields import initial_state
+from luthier.workflows.owners import driven
 from luthier.workflows.plan import plan
+from luthier.workflows.recorder import Recorder
+from luthier.workflows.taking import Taken, take
 
 if TYPE_CHECKING:
     from luthier.spec import Ensemble
@@ -33,51 +37,25 @@ _PREFIX = "ensemble:"
 
 
 class Execution:
-    """One run of an ensemble, ready to go: what it was given fits, and nothing has begun.
-
-    `timeout` is seconds for the whole run; an earlier deadline in the context wins. Raises InputError,
-    SpecError and StepError.
-    """
+    """One run of an ensemble, ready to go: what it was given fits, and nothing has begun."""
 
     def __init__(
         self,
         ensemble: Ensemble,
-        inputs: Labelled[dict[str, Any]] | None = None,
-        *,
+        bound: Labelled[Any],
+        recorder: Recorder,
         services: Services,
-        context: CallContext | None = None,
-        timeout: float | None = None,
-        id: str = "",
+        context: CallContext,
     ) -> None:
-        context = context or CallContext()
-        depth = sum(1 for principal in context.principals if principal.startswith(_PREFIX))
-        if depth >= DEPTH:
-            message = f"ensembles run more than {DEPTH} deep inside each other, down to {ensemble.name}"
-            raise StepError("code", message)
-        now = services.clock.now()
-        bound = bind_inputs(ensemble, inputs if inputs is not None else Labelled({}), now=now)
-        deadline = context.deadline
-        if timeout is not None:
-            ours = services.clock.monotonic() + timeout
-            deadline = ours if deadline is None else min(ours, deadline)
-        within = context.within(_PREFIX + ensemble.name)
-        self.id = id or services.new_id()
+        self.id = context.run
         self._ensemble = ensemble
         self._services = services
         self._inputs = bound
-        planned = plan(ensemble)
-        self._key = _key(ensemble, planned, bound, within, now)
+        depth = depth_of(context) - 1
+        now = recorder.now
+        self._key = "" if recorder.past else _key(ensemble, recorder.plan, bound, context, now)
         self._driver = Driver(
-            planned,
-            bound,
-            services,
-            context=msgspec.structs.replace(
-                within, run=self.id, root=context.root or self.id, step="", deadline=deadline
-            ),
-            parent=context.run,
-            now=now,
-            grace=GRACE * 0.8**depth,
-            play=self._play,
+            recorder, bound, services, context=context, grace=GRACE * 0.8**depth, play=self._play
         )
         if ensemble.state is not None:
             self._driver.share(initial_state(ensemble, bound, now), ensemble.state.types)
@@ -86,11 +64,16 @@ class Execution:
         """Run it to its end; a run that fails is a Run with `success` False.
 
         Cancelled, it calls its steps off, waits a bounded time for them, keeps the record and passes the
-        cancellation on.
+        cancellation on. Of a durable run, raises StoreError or RunLostError where what happens cannot be
+        written: it has stopped then, and can be resumed.
         """
         cache, key = self._services.cache, self._key
         found = await cache.get(key) if key else None
-        ended = await self._driver.run(None if found is None else found.joined(self._inputs.whole))
+        driven.add(self.id)
+        try:
+            ended = await self._driver.run(None if found is None else found.joined(self._inputs.whole))
+        finally:
+            driven.discard(self.id)
         memory = self._driver.memory() if key and ended.success and not ended.cached else None
         if memory is not None and self._ensemble.cache is not None:
             await cache.put(key, memory, self._ensemble.cache.ttl)
@@ -101,8 +84,80 @@ class Execution:
         self._driver.cancel()
 
     async def _play(self, inner: Ensemble, given: Labelled[Any], caller: CallContext) -> Run:
-        id = inner_id(caller)
-        return await Execution(inner, given, services=self._services, context=caller, id=id).run()
+        """Run an ensemble inside this one; that of a run that was resumed may have begun before."""
+        id, ledger, store = inner_id(caller), self._services.ledger, self._services.runs
+        if ledger is not None and ledger.resumed and store is not None:
+            row = await asyncio.to_thread(store.row, id)
+            if row is not None:
+                now, digest = self._services.clock.now(), plan(inner).digest()
+                took = await asyncio.to_thread(take, store, row, digest, now)
+                made = resumed(inner, took, services=self._services, caller=caller)
+                return await made.run()
+        return await prepared(inner, given, services=self._services, context=caller, id=id).run()
+
+
+def prepared(
+    ensemble: Ensemble,
+    inputs: Labelled[dict[str, Any]] | None = None,
+    *,
+    services: Services,
+    context: CallContext | None = None,
+    timeout: float | None = None,
+    id: str = "",
+) -> Execution:
+    """A new run. `timeout` is seconds for the whole of it; an earlier deadline in the context wins.
+
+    Raises InputError, SpecError and StepError.
+    """
+    context = context or CallContext()
+    if depth_of(context) >= DEPTH:
+        message = f"ensembles run more than {DEPTH} deep inside each other, down to {ensemble.name}"
+        raise StepError("code", message)
+    now = services.clock.now()
+    bound = bind_inputs(ensemble, inputs if inputs is not None else Labelled({}), now=now)
+    deadline = context.deadline
+    if timeout is not None:
+        ours = services.clock.monotonic() + timeout
+        deadline = ours if deadline is None else min(ours, deadline)
+    id = id or services.new_id()
+    within = msgspec.structs.replace(
+        context.within(_PREFIX + ensemble.name),
+        run=id,
+        root=context.root or id,
+        step="",
+        deadline=deadline,
+    )
+    recorder = Recorder(plan(ensemble), services, within, parent=context.run, now=now)
+    return Execution(ensemble, bound, recorder, services, within)
+
+
+def resumed(
+    ensemble: Ensemble, taken: Taken, *, services: Services, caller: CallContext | None = None
+) -> Execution:
+    """A run that this process has taken. `caller` is the context of the step that it runs inside of."""
+    started, clock = taken.started, services.clock
+    if caller is not None:
+        deadline = caller.deadline
+    elif started.deadline is not None:
+        deadline = started.deadline - clock.now() + clock.monotonic()
+    else:
+        deadline = None
+    context = CallContext(
+        principals=started.principals,
+        run=taken.row.id,
+        root=taken.row.root,
+        deadline=deadline,
+        control=started.control,
+    )
+    recorder = Recorder(
+        plan(ensemble), services, context, parent=started.parent, now=taken.row.started_at, past=taken.record
+    )
+    return Execution(ensemble, started.inputs, recorder, services, context)
+
+
+def depth_of(context: CallContext) -> int:
+    """How many ensembles run inside each other here."""
+    return sum(1 for principal in context.principals if principal.startswith(_PREFIX))
 
 
 def inner_id(caller: CallContext) -> str:
@@ -120,7 +175,8 @@ async def run_ensemble(
     timeout: float | None = None,
 ) -> Run:
     """Run an ensemble to its end. Raises InputError, SpecError and StepError before anything starts."""
-    return await Execution(ensemble, inputs, services=services, context=context, timeout=timeout).run()
+    made = prepared(ensemble, inputs, services=services, context=context, timeout=timeout)
+    return await made.run()
 
 
 def _key(ensemble: Ensemble, planned: Plan, inputs: Labelled[Any], context: CallContext, now: float) -> str:

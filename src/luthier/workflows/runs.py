@@ -62,6 +62,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     file: str = ""
 
 
+def ended_row(row: RunRow, ended: RunEnded | None, at: float) -> RunRow:
+    """How a run stands from its end on."""
+    return msgspec.structs.replace(row, status=status_after(ended), ended_at=at, owner="", waiting=())
+
+
 class RunStore(Protocol):
     """Rows and records of runs. Each method is short, for any thread, and raises StoreError.
 

@@ -16,6 +16,7 @@ from luthier.events import Observers
 from luthier.govern import Desk
 from luthier.spec import Ensemble, Project
 from luthier.workflows.caching import Cache
+from luthier.workflows.journal import Ledger, Writer
 from luthier.workflows.runs import RunStore
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def new_run_id() -> str:
 class Services(msgspec.Struct, frozen=True, kw_only=True):
     """`ensembles` finds what steps name, `environ` holds what `env.X` reads. `runs` None: not kept.
 
-    `state` keeps what outlasts a run, and `people` is where persons are asked; None: nowhere.
+    `state` keeps what outlasts a run, and `people` is where persons are asked; None: nowhere. `writer` writes
+    to `runs` from a thread; `ledger` is that of a durable run.
     """
 
     gateway: Caller
@@ -68,6 +70,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str] = {}
     runs: RunStore | None = None
     people: Desk | None = None
+    writer: Writer | None = None
+    ledger: Ledger | None = None
     state: StateStore = msgspec.field(default_factory=MemoryState)
     new_id: Callable[[], str] = new_run_id
 

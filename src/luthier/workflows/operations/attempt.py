@@ -32,6 +32,8 @@ class Attempt:
     `label` is the join of all that it has seen; `harmless` says that to do it again would do nothing twice;
     `notes` are sentences for whoever reads that it was cut off. `tell` appends to the run's record; `play`
     runs an ensemble inside. `waited` is what it waited for before, and `resumed` what was decided then.
+    `written`, of a durable run, waits until what was told is written; `lost` says
+    that a call of this attempt was made before the process ended, and nobody knows what became of it.
     """
 
     def __init__(  # noqa: PLR0913  (its parts)
@@ -61,6 +63,13 @@ class Attempt:
         self.label: Label = context.control
         self.harmless = True
         self.notes: list[str] = []
+        self.written: Callable[[], Awaitable[None]] | None = None
+        self.lost = False
+
+    async def committed(self) -> None:
+        """To be awaited before anything leaves the process. Raises StoreError and RunLostError."""
+        if self.written is not None:
+            await self.written()
 
     def evaluate(self, compiled: Compiled) -> Labelled[Any]:
         """The value of an expression of the step, which the attempt has then seen.

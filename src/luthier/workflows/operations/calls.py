@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.errors import kind_of
+from luthier.errors import StepError, kind_of
 from luthier.tools import Refusal
 from luthier.workflows.operations.attempt import note_of
 from luthier.workflows.record import CallIntended, CallSettled, Failure
@@ -17,10 +17,20 @@ if TYPE_CHECKING:
     from luthier.workflows.operations.attempt import Attempt
 
 
+LOST = "See whether it was done. A tool that may be called twice can be named under `tools.idempotent`."
+
+
 async def settled(attempt: Attempt, call: ToolCall) -> ToolResult | Refusal:
-    """Call, with the intent recorded before and the outcome after, whatever it is."""
+    """Call, with the intent recorded before and the outcome after, whatever it is.
+
+    Raises StepError of the kind `unknown` where the attempt made it once before, and twice may do harm.
+    """
+    if attempt.lost and not attempt.harmless:
+        message = f"the process ended while {call.uri} was called, so what became of the call is not known"
+        raise StepError("unknown", message, hint=LOST)
     clock = attempt.services.clock
     attempt.tell(CallIntended(call=call.id, uri=str(call.uri), arguments=call.arguments))
+    await attempt.committed()
     began, outcome = clock.monotonic(), "cancelled"
     try:
         answer = await attempt.services.gateway.call(call)

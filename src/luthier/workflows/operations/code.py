@@ -94,6 +94,7 @@ async def perform(attempt: Attempt, config: CodeConfig) -> Outcome:
         MappingProxyType(attempt.scope.values["run"].value),
         _log.getChild(path.stem),
     )
+    await attempt.committed()
     result = await _called(attempt, path, config.script, context)
     return Outcome(
         output=Labelled(result, attempt.label), label=attempt.label, state=_written(attempt, context)

@@ -17,6 +17,7 @@ async def perform(attempt: Attempt, config: EnsembleConfig) -> Outcome:
     child = attempt.services.ensembles(config.ensemble)
     given = attempt.given()
     attempt.harmless = False
+    await attempt.committed()
     run = await attempt.play(child, given, attempt.context)
     if run.error is None:
         return Outcome(output=run.labelled, label=run.label)

@@ -83,7 +83,7 @@ def _only(given: Labelled[dict[str, Any]], names: frozenset[str]) -> Labelled[di
 
 async def _is_harmless(attempt: Attempt, uri: ToolUri, entry: ServerEntry | None) -> bool:
     """Whether the call may be made twice: by the operator's word, or by that of a trusted server."""
-    if entry is None or attempt.step.retry is None:
+    if entry is None or (attempt.step.retry is None and not attempt.lost):
         return False
     if uri.name in entry.tools.idempotent or uri.name in entry.tools.read_only:
         return True

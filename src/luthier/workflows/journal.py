@@ -1,0 +1,208 @@
+"""The journal of durable runs: what happened is written before anything is done because of it.
+
+A driver hands over the entries of each of its turns, and goes on; only before something leaves the process it
+waits until all before that is written. One thread writes for all runs, and what has come together meanwhile
+is one transaction a run. A write that fails stops the run and all around it before the next effect: what was
+written stays, and the run can be resumed from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from luthier.errors import LuthierError, StoreError
+from luthier.redaction import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from luthier.workflows.record import Entry
+    from luthier.workflows.runs import RunRow, RunStore
+
+_log = logger("luthier.workflows")
+
+
+class _Batch:
+    """Entries of one run for one transaction."""
+
+    __slots__ = ("entries", "ledger", "new", "row", "run")
+
+    def __init__(
+        self, ledger: Ledger, run: str, entries: list[Entry], row: RunRow | None, *, new: bool
+    ) -> None:
+        self.ledger = ledger
+        self.run = run
+        self.entries = entries
+        self.row = row
+        self.new = new
+
+
+class _Barrier:
+    """Somebody waits until all before it is written."""
+
+    __slots__ = ("future", "ledger")
+
+    def __init__(self, ledger: Ledger, future: asyncio.Future[None]) -> None:
+        self.ledger = ledger
+        self.future = future
+
+
+class Writer:
+    """The thread that writes. It begins with the first thing to write, and ends with `close`."""
+
+    def __init__(self, store: RunStore) -> None:
+        self.store = store
+        self._queue: SimpleQueue[_Batch | _Barrier | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def put(self, item: _Batch | _Barrier) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="luthier-journal", daemon=True)
+            self._thread.start()
+        self._queue.put(item)
+
+    def close(self) -> None:
+        """Write what is left, and end. Not on the loop: it waits for the thread."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            thread.join()
+
+    def _work(self) -> None:
+        while True:
+            batches: dict[str, _Batch] = {}
+            barriers: list[_Barrier] = []
+            last = False
+            for item in self._taken():
+                if item is None:
+                    last = True
+                elif isinstance(item, _Barrier):
+                    barriers.append(item)
+                elif item.run in batches:
+                    batch = batches[item.run]
+                    batch.entries += item.entries
+                    batch.row = item.row or batch.row
+                else:
+                    batches[item.run] = item
+            for batch in batches.values():
+                self._write(batch)
+            for ledger in {barrier.ledger for barrier in barriers}:
+                ledger.passed([barrier.future for barrier in barriers if barrier.ledger is ledger])
+            if last:
+                return
+
+    def _taken(self) -> Iterator[_Batch | _Barrier | None]:
+        yield self._queue.get()
+        for _ in range(self._queue.qsize()):  # nobody else takes from it
+            yield self._queue.get_nowait()
+
+    def _write(self, batch: _Batch) -> None:
+        if batch.ledger.fault is not None:
+            return
+        try:
+            if batch.new and batch.row is not None:
+                self.store.create(batch.row, batch.entries)
+            else:
+                self.store.append(batch.run, batch.entries, row=batch.row)
+        except LuthierError as error:
+            batch.ledger.fail(error)
+        except Exception as error:  # noqa: BLE001  (given to whoever drives the run)
+            batch.ledger.fail(StoreError(f"The record cannot be written: {type(error).__name__}: {error}"))
+
+
+class Ledger:
+    """The records of a durable run and of all runs inside it, as they are written. On one loop.
+
+    `resumed`: it is gone on with. `leaving`: the process stops, and the run stays as it is.
+    """
+
+    def __init__(self, writer: Writer, *, resumed: bool = False) -> None:
+        self.writer = writer
+        self.resumed = resumed
+        self.leaving = False
+        self.fault: LuthierError | None = None
+        self._loop = asyncio.get_running_loop()
+        self._heard: set[Callable[[LuthierError], None]] = set()
+
+    def hear(self, told: Callable[[LuthierError], None]) -> None:
+        """Be told of a write that failed, on the loop."""
+        self._heard.add(told)
+
+    def forget(self, told: Callable[[LuthierError], None]) -> None:
+        self._heard.discard(told)
+
+    # By the writer's thread:
+
+    def fail(self, fault: LuthierError) -> None:
+        self.fault = fault
+        self._call(self._tell)
+
+    def passed(self, futures: list[asyncio.Future[None]]) -> None:
+        self._call(self._settle, futures)
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended meanwhile: nobody waits
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    # On the loop:
+
+    def _tell(self) -> None:
+        if self.fault is not None:
+            for told in tuple(self._heard):
+                told(self.fault)
+
+    def _settle(self, futures: list[asyncio.Future[None]]) -> None:
+        for future in futures:
+            if future.done():
+                continue
+            if self.fault is None:
+                future.set_result(None)
+            else:
+                future.set_exception(self.fault)
+
+
+class Journal:
+    """The record of one durable run, as its driver writes it. `new`: it has no row yet."""
+
+    def __init__(self, ledger: Ledger, row: RunRow, *, new: bool) -> None:
+        self.ledger = ledger
+        self.row = row
+        self._new = new
+        self._fresh: list[Entry] = []
+        self._handed = 0  # batches
+        self._sure = 0  # those of them that are known to be written
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the run is to stay as it is: the process stops, or nothing can be written any more."""
+        return self.ledger.leaving or self.ledger.fault is not None
+
+    def add(self, entry: Entry) -> None:
+        self._fresh.append(entry)
+
+    def flush(self, row: RunRow | None = None) -> None:
+        """Hand over what is there, and how the run stands from now on."""
+        if row is not None:
+            self.row = row
+        if self._fresh or row is not None:
+            entries, self._fresh = self._fresh, []
+            batch = _Batch(self.ledger, self.row.id, entries, self.row if self._new else row, new=self._new)
+            self.ledger.writer.put(batch)
+            self._new = False
+            self._handed += 1
+
+    async def written(self) -> None:
+        """Wait until all of it is written. Raises StoreError and RunLostError."""
+        self.flush()
+        if self.ledger.fault is not None:
+            raise self.ledger.fault
+        handed = self._handed
+        if self._sure < handed:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.ledger.writer.put(_Barrier(self.ledger, future))
+            await future
+            self._sure = max(self._sure, handed)
