@@ -19,15 +19,19 @@ def check(
     json: JsonOption = False,
 ) -> int:
     """Check project and ensembles; print every fault as file:line:column."""
+    import os
     import sys
+    from functools import partial
 
     import msgspec
 
     from luthier.cli.render import echo, show_faults, to_json
+    from luthier.runtime.kept import kept_tools
     from luthier.spec import check_paths
 
     chosen: Settings = context.obj
-    faults = check_paths(paths or ([chosen.project] if chosen.project else [Path.cwd()]))
+    known = partial(kept_tools, environ=os.environ)
+    faults = check_paths(paths or ([chosen.project] if chosen.project else [Path.cwd()]), known=known)
     errors = [fault for fault in faults if not fault.warning]
     if json:
         echo(to_json({"ok": not errors, "faults": [msgspec.to_builtins(fault) for fault in faults]}))

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 from luthier.errors import Fault, SpecError
 from luthier.spec.check import check_ensemble
 from luthier.spec.check_project import check_project
+from luthier.spec.check_tools import check_tools
 from luthier.spec.load import load
 from luthier.spec.read import examine, in_order
 from luthier.spec.read_project import FILES, examine_project, find_project, read_project
 from luthier.spec.words import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from luthier.spec.check_tools import KnownTools
     from luthier.spec.ensemble import Ensemble
     from luthier.spec.project import Project
 
@@ -27,13 +29,19 @@ _OF_PROJECTS = frozenset({"mcpServers", "servers", "mcp", "environment", "allowe
 _OF_ENSEMBLES = frozenset({"ensemble", "steps", "flow"})
 
 
-def check_paths(paths: Sequence[Path | str] = (), *, environ: Mapping[str, str] | None = None) -> list[Fault]:
+def check_paths(
+    paths: Sequence[Path | str] = (),
+    *,
+    environ: Mapping[str, str] | None = None,
+    known: Callable[[Project], KnownTools] | None = None,
+) -> list[Fault]:
     """Every fault of the files and folders, and of the project around them, ordered by place.
 
     Without paths: the project of the working directory. Starts nothing, imports nothing, and resolves no
-    reference but to see whether its variable is set.
+    reference but to see whether its variable is set. `known` tells what the servers' tools took when they
+    were last listed; without it, arguments are not looked at.
     """
-    checker = _Checker(os.environ if environ is None else environ)
+    checker = _Checker(os.environ if environ is None else environ, known or (lambda _: {}))
     for path in paths or [Path.cwd()]:
         checker.add(Path(path))
     return in_order(checker.faults())
@@ -47,8 +55,9 @@ def ensemble_files(root: Path) -> list[Path]:
 class _Checker:
     """Gathers files first, so that each is read once, then reads and checks them project by project."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], known: Callable[[Project], KnownTools]) -> None:
         self._environ = environ
+        self._known = known
         self._wanted: dict[Path | None, dict[Path, None]] = {}  # by project file
         self._faults: list[Fault] = []
 
@@ -97,10 +106,12 @@ class _Checker:
                 known[ensemble.name] = ensemble
         if project is None:
             return
+        tools = self._known(project)
         unread = [path.stem for path, ensemble in read.items() if ensemble is None]
         for path, ensemble in read.items():
             if ensemble and path in wanted:
                 self._faults += check_ensemble(ensemble, project, known, unread=unread)
+                self._faults += check_tools(ensemble, project, tools)
 
     def _read_project(self, file: Path | None) -> Project | None:
         if file is None:
