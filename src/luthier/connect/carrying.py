@@ -84,6 +84,7 @@ class Carrier:
                 timeout_max=None if longest is None else longest - now,
                 on_progress=partial(self._progressed, call),
                 headers=call.headers,
+                forms=call.forms,
             )
         finally:
             if limited:

@@ -61,6 +61,11 @@ class Desk:
         self._timeout = timeout if timeout is not None else CALLBACK_TIME if callback else 0.0
         self._callback = callback
 
+    @property
+    def asks(self) -> bool:
+        """Whether one waits here for anybody at all."""
+        return self._timeout > 0
+
     async def put(self, request: Request) -> None:
         """Let people know of it, from now on. Raises AuditError."""
         self._audit.write(

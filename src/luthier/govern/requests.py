@@ -109,6 +109,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     call: str = ""
     rule: str
     place: str = ""
+    mark: str = ""  # tells it from another one of the same words
 
 
 def request_of(
@@ -155,7 +156,7 @@ def asked_of(
     text = WITHHELD if secret else redact(prompt.value)
     bound = (
         "question/1",
-        [question.what, question.uri, prompt.value, question.schema],
+        [question.what, question.uri, prompt.value, question.schema, question.mark],
         arguments_digest(question.shown.value),
         [prompt.whole.to_json(), question.shown.whole.to_json(), context.control.to_json()],
         [context.principals, context.run, context.step, context.attempt],

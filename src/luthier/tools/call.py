@@ -19,6 +19,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
     `headers` go along with this call alone, over HTTP, and are written down nowhere. `web` says where a call
     of `builtin://http` may lead: it comes from what the project spells out, never from the arguments.
+    `forms` is what goes along because the server has asked for something to be filled in, nothing at first;
+    None: nobody could.
     `caller` is put in where a tool of this process is called for a client that can be told and asked.
     """
 
@@ -29,4 +31,5 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     headers: dict[str, Secret] | None = None
     web: UrlRules = UrlRules()
+    forms: dict[str, Any] | None = None
     caller: Caller = NOBODY

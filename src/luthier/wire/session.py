@@ -43,12 +43,13 @@ META = "io.modelcontextprotocol/"
 """The prefix of the protocol's own keys in `_meta`."""
 
 
-def request_meta(version: str, handlers: Handlers) -> dict[str, Any]:
-    """What every request of the modern era carries."""
+def request_meta(version: str, handlers: Handlers, *, forms: bool = False) -> dict[str, Any]:
+    """What every request of the modern era carries; `forms`: people can fill in forms, later on."""
+    own: dict[str, Any] = {"elicitation": {}} if forms else {}
     return {
         f"{META}protocolVersion": version,
         f"{META}clientInfo": CLIENT_INFO,
-        f"{META}clientCapabilities": handlers.capabilities | {"extensions": {TASKS: {}}},
+        f"{META}clientCapabilities": own | handlers.capabilities | {"extensions": {TASKS: {}}},
     }
 
 
@@ -101,6 +102,7 @@ class Session:
         self._handlers = handlers
         self._peer = Peer(link, handlers)
         self._meta: dict[str, Any] | None = None
+        self._with_forms: dict[str, Any] | None = None
         self._mirrors: dict[str, Mirrors] = {}
         self._listening: Listening | None = None
 
@@ -109,6 +111,7 @@ class Session:
         self.version = self._link.version = version
         self.modern = version in MODERN_VERSIONS
         self._meta = request_meta(version, self._handlers) if self.modern else None
+        self._with_forms = request_meta(version, self._handlers, forms=True) if self.modern else None
         info = answer.get("serverInfo")
         if self.modern:
             meta = answer.get("_meta")
@@ -160,16 +163,18 @@ class Session:
         meta: dict[str, Any] | None = None,
         on_progress: OnProgress | None = None,
         headers: dict[str, Secret] | None = None,
+        forms: dict[str, Any] | None = None,
     ) -> Reply:
         """One call.
 
         `timeout` is seconds without an answer or, where `timeout_max` bounds the whole, without progress.
         `meta` goes into the request's `_meta`; `headers` go along with each request of this call, over HTTP.
         Where the server makes a task of the call, that is followed to its end; where it asks back, the
-        handlers answer. What they cannot answer is in the reply.
+        handlers answer. What they cannot answer is in the reply. `forms` not None: forms can be answered all
+        the same, by another call with the same arguments whose `forms` are the responses, and the state.
         """
-        params: dict[str, Any] = {"name": name, "arguments": arguments}
-        own = self._meta
+        params: dict[str, Any] = {"name": name, "arguments": arguments, **(forms or {})}
+        own = self._with_forms if forms is not None else self._meta
         if meta:
             params["_meta"] = {**meta, **own} if own else meta
         elif own:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from luthier import Runtime
-from luthier.clock import FakeClock
+from luthier.clock import FakeClock, settle
 from luthier.errors import ModelError, ModelFault, SpecError
 from luthier.govern.records import Intent, Verdict
 from luthier.models import Answer, Message, Usage
@@ -385,6 +385,24 @@ async def test_a_fault_of_the_provider_is_the_steps_with_its_facts() -> None:
         "step": "a",
     }
     assert done.steps["a"].label.integrity is Integrity.untrusted
+
+
+@pytest.mark.parametrize(("longest", "turns"), [(10_000, 2), (5_000, 1)])
+async def test_a_provider_that_says_when_to_ask_again_is_asked_then_or_not_at_all(
+    longest: int, turns: int
+) -> None:
+    busy = ModelError("Too busy.", ModelFault(status=429, retry_after=7))
+    model, clock = ScriptedModel([busy, "Fine."]), FakeClock()
+    retry = {"maxAttempts": 2, "initialDelay": 0, "retryOn": [429], "maxDelay": longest}
+    began = clock.monotonic()
+    going = asyncio.create_task(run(model, step({"prompt": "?"}, retry=retry), clock=clock))
+    async with asyncio.timeout(LONG):
+        while len(model.turns) < turns and not going.done():
+            await settle()
+            await clock.advance(0.5)
+    assert (await going).success is (turns > 1)
+    assert len(model.turns) == turns
+    assert clock.monotonic() - began >= 7 * (turns - 1)
 
 
 RETRY = {"maxAttempts": 2, "initialDelay": 0}

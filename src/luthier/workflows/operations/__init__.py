@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from luthier.errors import StepError
 from luthier.spec import (
     ApiConfig,
     CodeConfig,
@@ -43,7 +44,10 @@ _PERFORM: dict[type[Config], Callable[[Attempt, Any], Outcome | Awaitable[Outcom
 
 
 async def perform(attempt: Attempt) -> Outcome:
-    """Do what the step says."""
+    """Do what the step says. Raises StepError where it waited for somebody in vain."""
     config = attempt.step.config
+    resumed = attempt.resumed
+    if resumed is not None and resumed.decision == "expired" and not isinstance(config, HitlConfig):
+        raise StepError("approval", "nobody has decided in time")
     done = _PERFORM[type(config)](attempt, config)
     return done if isinstance(done, Outcome) else await done

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luthier.errors import StepError, kind_of
+from luthier.govern.approval import LONG_LIFE
 from luthier.tools import Refusal
 from luthier.workflows.operations.attempt import note_of
-from luthier.workflows.record import CallIntended, CallSettled, Failure
+from luthier.workflows.record import CallIntended, CallSettled, Failure, Suspended
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
@@ -51,7 +52,16 @@ def status_of(error: WireError) -> int | None:
 
 
 def refused(attempt: Attempt, refusal: Refusal, origin: Label) -> Outcome:
-    """The outcome that a refusal makes."""
+    """The outcome that a refusal makes; in a durable run the step waits for what may still be decided."""
+    if refusal.request and attempt.context.durable:
+        return Outcome(
+            suspended=Suspended(
+                what="approval",
+                requests=(refusal.request,),
+                prompt=refusal.reason,
+                expires=attempt.services.clock.now() + LONG_LIFE,
+            )
+        )
     # What is wrong with arguments is said in the words of the server's schema.
     label = attempt.label.join(origin) if refusal.kind == "arguments" else attempt.label
     facts = {"tool": str(refusal.uri)}

@@ -71,7 +71,10 @@ async def _turned(
         hopeless = isinstance(error, ModelError) and not error.retryable
         status = status_of(error) if isinstance(error, WireError) else None
         label = attempt.label.join(provider.trust)
-        return attempt.failed(error, label=label, harmless=True, hopeless=hopeless, status=status)
+        wait = error.retry_after if isinstance(error, ModelError) else None
+        return attempt.failed(
+            error, label=label, harmless=True, hopeless=hopeless, status=status, retry_after=wait
+        )
     return refused(attempt, answer, attempt.label) if isinstance(answer, Refusal) else answer
 
 

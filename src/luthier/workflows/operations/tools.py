@@ -15,14 +15,14 @@ from luthier.errors import (
     HttpError,
     LuthierError,
     NotFoundError,
-    StepError,
     UnresolvedReferenceError,
     WireError,
 )
 from luthier.taint import UNTRUSTED, Label, Labelled, Source, merge
 from luthier.tools import Refusal, ToolCall, delivered
 from luthier.uri import ToolUri
-from luthier.workflows.operations.calls import refused, settled, status_of
+from luthier.workflows.operations.asking import in_rounds
+from luthier.workflows.operations.calls import refused, status_of
 from luthier.workflows.operations.schemas import is_open, names_of
 from luthier.workflows.retries import Outcome
 
@@ -45,19 +45,17 @@ async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
             context=attempt.context,
             timeout=config.timeout,
         )
-        answer = await settled(attempt, call)
+        answer = await in_rounds(attempt, call)
     except WireError as error:
         return _fault(attempt, error, attempt.label.join(_origin(entry, uri)))
     except NotFoundError as error:
         return attempt.failed(error, label=attempt.label.join(_origin(entry, uri)))
     except UnresolvedReferenceError as error:
         return attempt.failed(error, hopeless=True)
+    if isinstance(answer, Outcome):
+        return answer
     if isinstance(answer, Refusal):
         return refused(attempt, answer, _origin(entry, uri))
-    if answer.reply.input_required is not None:
-        message = f"{uri} asks for more input before it answers, which a step cannot give"
-        unmet = StepError("protocol", message, facts={"input_required": answer.reply.input_required})
-        return attempt.failed(unmet, label=attempt.label.join(answer.label))
     return Outcome(output=Labelled(answer.envelope, answer.label), label=answer.label)
 
 
