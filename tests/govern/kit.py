@@ -25,6 +25,7 @@ from luthier.govern import (
     Verdict,
 )
 from luthier.govern.desk import POLL
+from luthier.govern.records import Pinned, Record
 from luthier.spec import Budget, Policies
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import ToolCall
@@ -39,6 +40,23 @@ if TYPE_CHECKING:
     from luthier.govern.guard import Up
     from luthier.tools.builtin import LocalTools
     from luthier.wire import MemoryServer
+
+
+class _Kept:
+    """A log that keeps the lines of first use apart: they would stand before every test's own."""
+
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
+        self.pinned: list[Pinned] = []
+
+    def write(self, record: Record) -> None:
+        if isinstance(record, Pinned):
+            self.pinned.append(record)
+        else:
+            self._audit.write(record)
+
+    def close(self) -> None:
+        self._audit.close()
 
 
 class Gate(House):
@@ -65,13 +83,15 @@ class Gate(House):
         self.log = MemoryAudit()
         self.policy = Policy(policies or Policies(), self.registry, checks=checks, clock=self.clock)
         self.state = state or MemoryState()
+        kept = _Kept(audit or self.log)
         self.book = PinBook(
             self.state,
             clock=self.clock,
             observers=Observers([self.notebook]),
             production=environment == "production",
-            audit=audit or self.log,
+            audit=kept,
         )
+        self.pinned = kept.pinned
         self.approvals = Approvals(self.state, audit or self.log, self.clock)
         if asks or approve is not None:
             self.desk = Desk(

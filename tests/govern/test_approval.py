@@ -278,6 +278,8 @@ class TestWhoDecides:
         await gate.asked("mcp://mail/send", {"to": "a"}, run="", step="")
         with pytest.raises(Refused, match="decided already"):
             await gate.approvals.approve((await waiting(gate)).id)
+        decided = [record.decision for record in gate.log.records if isinstance(record, Decided)]
+        assert decided[-2:] == ["approved", "not kept"]
 
     async def test_a_decision_that_cannot_be_written_down_does_not_count(self) -> None:
         gate = house(audit=MemoryAudit(fails="decided"))

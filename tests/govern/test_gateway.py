@@ -26,6 +26,7 @@ from luthier.spec import ToolFilter
 from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Confidentiality, Integrity, Label, Source
 from luthier.tools import Manifest, Refusal, Reply, Tool, ToolResult
 from luthier.tools.builtin import Builtin, LocalTools
+from luthier.trace import Trace
 from luthier.uri import ToolUri
 from luthier.wire import MemoryServer
 from luthier.wire.behaviour import Drop, Fail, Hang, Progress
@@ -546,6 +547,7 @@ async def test_the_log_holds_names_hashes_labels_and_sizes_and_no_value() -> Non
         call="c5",
         uri="mcp://lute/play",
         verdict="allowed",
+        rule="policies.default",
         principals=("operator", "ensemble:x"),
         run="r1",
         step="s1",
@@ -565,6 +567,19 @@ async def test_the_log_holds_names_hashes_labels_and_sizes_and_no_value() -> Non
     assert outcome.label is not None
     assert outcome.label.sources == ("web/fetch#c0",)
     assert "canary" not in str(gate.log.records)
+
+
+async def test_the_trace_of_a_call_goes_to_its_server_and_into_the_log() -> None:
+    gate = Gate(lute())
+    trace = Trace.fresh()
+    await gate.through("mcp://lute/play", trace=trace)
+    with pytest.raises(NotFoundError):
+        await gate.through("mcp://lute/plan", trace=trace)
+    verdicts = [record for record in gate.log.records if isinstance(record, Verdict)]
+    assert [verdict.trace for verdict in verdicts] == [trace.id, trace.id]
+    (sent,) = [message for message in gate.servers["lute"].received if message["method"] == "tools/call"]
+    assert sent["params"]["_meta"]["traceparent"] == trace.parent
+    assert "tracestate" not in sent["params"]["_meta"]
 
 
 async def test_many_names_and_sources_are_cut_in_the_log() -> None:

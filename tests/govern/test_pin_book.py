@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
@@ -63,6 +64,24 @@ async def test_in_development_the_first_list_pins_itself() -> None:
     assert pin[0] == "play"
     assert pin[1]["by"] == "first use"
     assert pin[1]["definition"] == {"name": "play", "inputSchema": {"type": "object"}}
+
+
+async def test_a_first_use_is_in_the_log_before_its_first_call_and_only_once() -> None:
+    gate = Pinned(lute(tune=1))
+    for _ in range(2):
+        await gate.through("mcp://lute/play")
+    (record,) = gate.pinned
+    tools = (await gate.settled(gate.manager.manifest("lute"))).tools
+    lines = "".join(sorted(f"{tool.name} {tool.digest}\n" for tool in tools))
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    assert (record.uri, record.tools, record.pins) == ("mcp://lute/*", 2, digest)
+
+
+async def test_nothing_is_called_where_a_first_use_cannot_be_written_down() -> None:
+    gate = Pinned(lute())
+    book = PinBook(MemoryState(), clock=gate.clock, audit=MemoryAudit(fails="pinned"))
+    with pytest.raises(AuditError):
+        await book.judge(await gate.settled(gate.manager.manifest("lute")))
 
 
 async def test_a_list_of_nothing_pins_nothing() -> None:
@@ -231,6 +250,12 @@ async def test_of_two_approvals_at_the_same_time_one_is_refused() -> None:
     with pytest.raises(Refused, match="Its pins were changed meanwhile") as caught:
         await gate.settled(gate.book.approve(other, by="you"))
     assert told(caught.value) == LOOK_AGAIN
+    decided = [record for record in gate.log.records if isinstance(record, Decided)]
+    assert [(one.decision, one.by) for one in decided] == [
+        ("approved", "me"),
+        ("approved", "you"),
+        ("not kept", "you"),
+    ]
 
 
 async def test_a_name_that_nobody_knows_cannot_be_approved() -> None:
@@ -350,6 +375,7 @@ async def test_of_two_processes_the_first_to_pin_has_its_way() -> None:
     }
     gate = Pinned(lute(), state=Racing({"play": pin}))
     assert isinstance(await gate.through("mcp://lute/play"), Refusal)
+    assert gate.pinned == []
     assert gate.pins["play"]["by"] == "you"
     book = PinBook(Racing({"play": pin}), clock=gate.clock)
     manifest = await gate.settled(gate.manager.manifest("lute"))

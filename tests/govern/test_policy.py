@@ -305,6 +305,45 @@ class TestThroughTheGate:
         assert (verdict.verdict, verdict.rule, verdict.place) == ("refused", "deny rule", "policies[0]")
         assert isinstance(await gate.through("mcp://mail/send", {"body": "x"}), ToolResult)
 
+    @pytest.mark.parametrize(
+        ("source", "rule_", "place"),
+        [
+            (None, "policies.default", ""),
+            ({"default": "allow"}, "policies.default", "policies.default"),
+            ([rule("allow")], "allow rule", "policies[0]"),
+            (
+                {"default": "deny", "rules": [rule("allow", argument="/body")]},
+                "allow rule",
+                "policies.rules[0]",
+            ),
+            ([rule("deny", label={"integrity": "untrusted"}), rule("allow")], "allow rule", "policies[1]"),
+            ([rule("deny", label={"integrity": "untrusted"})], "policies.default", ""),
+        ],
+    )
+    async def test_what_allowed_a_call_is_in_the_log(self, source: Any, rule_: str, place: str) -> None:
+        gate = Gate(mail(), policies=None if source is None else policies(source))
+        assert isinstance(await gate.through("mcp://mail/send", {"body": "x"}), ToolResult)
+        verdict = gate.log.records[0]
+        assert isinstance(verdict, Verdict)
+        assert (verdict.verdict, verdict.rule, verdict.place) == ("allowed", rule_, place)
+
+    async def test_a_function_that_allowed_a_call_is_in_the_log_too(self) -> None:
+        def fine(call: PolicyCall) -> Decision:
+            return Decision("allow", rule="fine", place=str(call.uri))
+
+        gate = Gate(mail(), policies=policies({"default": "deny"}), checks=[fine])
+        assert isinstance(await gate.asked("mcp://mail/send"), ToolResult)
+        verdict = gate.log.records[0]
+        assert isinstance(verdict, Verdict)
+        assert (verdict.verdict, verdict.rule) == ("allowed", "fine")
+
+    async def test_what_a_person_allowed_names_the_rule_that_asked(self) -> None:
+        gate = Gate(mail(), policies=policies([rule("ask")]), approve=lambda _: True)
+        assert isinstance(await gate.asked("mcp://mail/send"), ToolResult)
+        verdict = next(record for record in gate.log.records if isinstance(record, Verdict))
+        assert (verdict.verdict, verdict.rule, verdict.place) == ("allowed", "ask rule", "policies[0]")
+        assert verdict.approver == "operator (callback)"
+
     async def test_the_default_is_said_to_be_the_rule(self) -> None:
         gate = Gate(mail(), policies=policies({"default": "deny"}))
         got = await gate.through("mcp://mail/send")

@@ -46,6 +46,9 @@ def test_an_entry_that_changed_in_the_store_meanwhile_stays_unapproved() -> None
     store, audit = MemoryServers([OTHER]), MemoryAudit()
     with pytest.raises(StoreError, match="changed meanwhile"):
         approve(GIT, store, audit)
+    first, second = audit.records
+    assert isinstance(first, Decided)
+    assert second == msgspec.structs.replace(first, decision="not kept")
     assert store.get("git") == OTHER
     with pytest.raises(NotFoundError):
         approve(GIT, MemoryServers(), audit)

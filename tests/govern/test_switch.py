@@ -351,6 +351,17 @@ class TestTheStore:
             await gate.switches.disable("server:lute")
         assert await gate.switches.list() == ()
 
+    async def test_what_the_store_does_not_take_is_taken_back_in_the_log(self) -> None:
+        class Full(MemoryState):
+            def put(self, kind: str, key: str, value: Any) -> None:
+                raise StoreError(f"there is no room for {kind} {key}: {value}")
+
+        gate = house(state=Full())
+        with pytest.raises(StoreError):
+            await gate.switches.disable("server:lute")
+        said = [(record.what, record.to) for record in gate.log.records if isinstance(record, Switched)]
+        assert said == [("server:lute", "disabled"), ("server:lute", "not kept")]
+
 
 class Mute(MemoryState):
     """A store that breaks its contract: it has no revision."""

@@ -157,7 +157,8 @@ async def test_a_call_is_governed_and_answers_with_a_labelled_result(tmp_path: P
         result = await rt.call("mcp://greeter/greet", name="Di")
     assert result.content == "Hello, Di"
     assert [source.tool for source in result.label.sources] == ["greet"]
-    assert [type(record).__name__ for record in audit.records] == ["Verdict", "Intent", "Outcome"]
+    kinds = [type(record).__name__ for record in audit.records]
+    assert kinds == ["Pinned", "Verdict", "Intent", "Outcome"]
 
 
 @pytest.mark.parametrize(

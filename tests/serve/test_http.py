@@ -18,6 +18,7 @@ from luthier.errors import LuthierError, SpecError
 from luthier.serve import Listening, Service
 from luthier.serve.listening import address_of, bind
 from luthier.testing import MemoryAudit
+from luthier.trace import Trace
 from tests.serve.house import SECRET, given_up, greeter, house
 
 if TYPE_CHECKING:
@@ -46,8 +47,11 @@ async def served(root: Path, **parts: Any) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def connected(url: str, token: str, mode: Any) -> AsyncIterator[Client]:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
+async def connected(
+    url: str, token: str, mode: Any, headers: dict[str, str] | None = None
+) -> AsyncIterator[Client]:
+    said = {**(headers or {}), "Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=said) as http:
         async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as peer:
             yield peer
 
@@ -129,6 +133,22 @@ async def test_rest_lists_what_the_client_may_call(tmp_path: Path) -> None:
     assert [tool["name"] for tool in body["tools"]] == ["greeting", "stuck", "telling"]
     assert [tool["name"] for tool in more["tools"]] == ["greeting", "hidden", "stuck", "telling"]
     assert body["tools"][0]["inputSchema"]["required"] == ["name"]
+
+
+@pytest.mark.parametrize("way", ["rest", "legacy", "auto", "meta"])
+async def test_a_call_belongs_to_the_trace_of_its_caller(tmp_path: Path, way: str) -> None:
+    server, trace = greeter(), Trace.fresh()
+    async with served(tmp_path, server=server) as url:
+        if way == "rest":
+            body = {"arguments": {"name": "Bo"}}
+            await asked(f"{url}/mcp/tools/greeting", "POST", json=body, headers=trace.meta)
+        else:
+            said = {} if way == "meta" else trace.meta
+            async with connected(url, CI, "auto" if way == "meta" else way, headers=said) as peer:
+                meta: Any = trace.meta if way == "meta" else None
+                await peer.call_tool("greeting", {"name": "Bo"}, meta=meta)
+    (call,) = [message for message in server.received if message["method"] == "tools/call"]
+    assert call["params"]["_meta"]["traceparent"] == trace.parent
 
 
 async def test_rest_calls(tmp_path: Path) -> None:

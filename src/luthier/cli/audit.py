@@ -130,7 +130,7 @@ def _shown(log: Trail, places: AuditPlaces) -> int:
     return FAILED if log.faults else OK
 
 
-_SAYS = ("verdict", "outcome", "decision", "to", "reason", "rule")
+_SAYS = ("verdict", "outcome", "decision", "to", "pins", "reason", "rule")
 """What tells most of a record, by its kind."""
 
 

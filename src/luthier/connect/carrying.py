@@ -82,6 +82,7 @@ class Carrier:
                 call.arguments.value,
                 timeout=soft - now,
                 timeout_max=None if longest is None else longest - now,
+                meta=None if call.context.trace is None else call.context.trace.meta,
                 on_progress=partial(self._progressed, call),
                 headers=call.headers,
                 forms=call.forms,

@@ -20,6 +20,7 @@ import msgspec
 from luthier.context import OPERATOR
 from luthier.errors import NotFoundError, Refused
 from luthier.govern.deciding import answer_fault, objection, refused
+from luthier.govern.decisions import written
 from luthier.govern.records import Decided
 from luthier.govern.requests import Request, read_request
 from luthier.govern.storing import asked
@@ -141,19 +142,18 @@ class Approvals:
 
     async def _decide(self, request: Request, decision: Literal["approved", "denied"], **how: Any) -> Request:
         decided = msgspec.structs.replace(request, state=decision, decided=self._clock.now(), token="", **how)
-        self._audit.write(
-            Decided(
-                call=request.call,
-                approval=request.id,
-                request=request.binding,
-                decision=decided.state,
-                by=decided.by,
-                via=decided.via,
-                uri=request.uri,
-            )
+        said = Decided(
+            call=request.call,
+            approval=request.id,
+            request=request.binding,
+            decision=decided.state,
+            by=decided.by,
+            via=decided.via,
+            uri=request.uri,
         )
-        if not await self.swap(request, decided):
-            raise _too_late(request)
+        with written(self._audit, said):
+            if not await self.swap(request, decided):
+                raise _too_late(request)
         return decided
 
     # For the desk

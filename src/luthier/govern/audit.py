@@ -54,7 +54,8 @@ class Sink(Protocol):
 class ChainedAudit:
     """A segment of the log: lines chained with the key, and checkpoints of them elsewhere.
 
-    The key is asked for with the first record. `where` is what errors call the log.
+    The key is asked for with the first record. `where` is what errors call the log; `policies` is the hash of
+    those in force.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class ChainedAudit:
         checkpoints: CheckpointFile | None = None,
         clock: Clock | None = None,
         where: str,
+        policies: str = "",
     ) -> None:
         self._sink = sink
         self._segments = segments
@@ -74,6 +76,7 @@ class ChainedAudit:
         self._checkpoints = checkpoints
         self._clock = clock or SystemClock()
         self._where = where
+        self._policies = policies
         self._segment = ""
         self._seq = 0
         self._prev = FIRST
@@ -112,7 +115,12 @@ class ChainedAudit:
             raise self._break(str(error)) from error
         self._key = key
         opened = SegmentOpened(
-            version=VERSION, luthier=__version__, pid=os.getpid(), key=key.id, before=before
+            version=VERSION,
+            luthier=__version__,
+            pid=os.getpid(),
+            key=key.id,
+            before=before,
+            policies=self._policies,
         )
         self._append(opened, key)
         self._vouch(key)
@@ -198,6 +206,7 @@ class FileAudit(ChainedAudit):
         checkpoints: CheckpointFile | None = None,
         clock: Clock | None = None,
         fsync: bool = False,
+        policies: str = "",
     ) -> None:
         self._file = FileSink(Path(directory), fsync=fsync)
         super().__init__(
@@ -207,6 +216,7 @@ class FileAudit(ChainedAudit):
             checkpoints=checkpoints,
             clock=clock,
             where=str(directory),
+            policies=policies,
         )
 
     @property

@@ -13,8 +13,11 @@ from luthier.redaction import redact_value
 from luthier.taint import TRUSTED, Confidentiality
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from luthier.spec import Policies
     from luthier.taint import Label
-    from luthier.tools import Reply
+    from luthier.tools import Reply, Tool
 
 NAMES = 64
 """Names of arguments in a record; further ones are left out."""
@@ -46,6 +49,19 @@ def arguments_digest(arguments: Any) -> str:
         return _sha256(_encode_in_order(arguments)).hexdigest()
     except (TypeError, ValueError, OverflowError, RecursionError):
         return ""
+
+
+def policies_digest(policies: Policies, checks: Iterable[object] = ()) -> str:
+    """SHA-256 of the rules, wherever they are written, and of the names of the functions that judge too."""
+    rules = [msgspec.structs.replace(rule, place="") for rule in policies.rules]
+    names = [f"{check.__module__}.{getattr(check, '__qualname__', type(check).__name__)}" for check in checks]
+    return _sha256(_encode_in_order([policies.default, rules, names])).hexdigest()
+
+
+def pins_digest(tools: Iterable[Tool]) -> str:
+    """SHA-256 of what a server lists: a line `NAME HASH` for each tool, in the order of the names."""
+    lines = sorted(f"{tool.name} {tool.digest}\n" for tool in tools)
+    return _sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def reply_digest(reply: Reply) -> tuple[str, int]:

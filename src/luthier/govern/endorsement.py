@@ -47,6 +47,7 @@ def record_of(
         attempt=context.attempt,
         value=arguments_digest(value.value),
         label=tag_of(value.whole),
+        trace=context.trace_id,
     )
 
 

@@ -8,6 +8,7 @@ denies. What was judged is looked at again when the store has changed, which is 
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,8 +18,10 @@ from luthier.connect.state import MemoryState
 from luthier.errors import NotFoundError, Refused, StoreError
 from luthier.events import Observers, ToolsChanged
 from luthier.govern import pins
+from luthier.govern.decisions import written
+from luthier.govern.digests import pins_digest
 from luthier.govern.pins import Judgement, Pin, Review
-from luthier.govern.records import Decided
+from luthier.govern.records import Decided, Pinned
 from luthier.govern.storing import asked
 from luthier.redaction import logger
 from luthier.text import near
@@ -48,7 +51,10 @@ _MANY = 16  # definitions whose canonical form is made beside the loop, not on i
 
 
 class PinBook:
-    """`production`: nothing is pinned by itself. `audit` is told what a person approves, before it counts."""
+    """`production`: nothing is pinned by itself.
+
+    `audit` is told what a person approves, before it counts, and what pinned itself.
+    """
 
     def __init__(
         self,
@@ -67,7 +73,7 @@ class PinBook:
         self._good: dict[int, Tool] = {}  # the tools themselves, so that their ids stay theirs
         self._raws: dict[str, dict[str, str]] = {}  # of each pin of a server, the hash of its bytes
         self._told: dict[str, tuple[Any, ...]] = {}  # of each server, what differed when it was last told
-        self._pinning: dict[str, asyncio.Task[bool]] = {}
+        self._pinning: dict[str, asyncio.Task[None]] = {}
         self._revision = -1
         self._looked_at = float("-inf")
 
@@ -164,29 +170,26 @@ class PinBook:
         gone = {tool.name for tool in wanted if tool.tool is None}
         after = {name: pin for name, pin in (before | made).items() if name not in gone}
         value = pins.stored(after)
-        for tool in wanted:
-            self._record(review.server, tool, by, via)
-        if not await self._run(self._store.swap, PINS, review.server, review.stored, value):
-            raise _changed(review.server, "Its pins were changed meanwhile.")
+        said = [_decided(review.server, tool, by, via) for tool in wanted]
+        with nullcontext() if self._audit is None else written(self._audit, *said):
+            if not await self._run(self._store.swap, PINS, review.server, review.stored, value):
+                raise _changed(review.server, "Its pins were changed meanwhile.")
         await self._run(self._store.delete, SHOWN, review.server)
         self._looked_at = float("-inf")
         return tuple(sorted(gone | made.keys()))
 
-    def _record(self, server: str, tool: pins.Reviewed, by: str, via: str) -> None:
-        uri = str(ToolUri.mcp(server, tool.name))
-        decision = "removed" if tool.tool is None else "approved"
-        if self._audit is not None:
-            self._audit.write(
-                Decided(
-                    call="", uri=uri, approval=server, request=tool.hash, decision=decision, by=by, via=via
-                )
-            )
-
     def _pin_first(self, manifest: Manifest) -> None:
-        """Begin to pin a list. If another process was first, its pins hold."""
-        made = pins.stored(pins.pinned(manifest.tools, at=self._clock.now(), by=FIRST_USE))
-        pinning = self._run(self._store.swap, PINS, manifest.server, None, made)
+        """Begin to pin a list."""
+        pinning = self._pinned_first(manifest)
         self._pinning[manifest.server] = asyncio.get_running_loop().create_task(pinning)
+
+    async def _pinned_first(self, manifest: Manifest) -> None:
+        """Pin a list, and write that down. If another process was first, its pins hold."""
+        server, tools = manifest.server, manifest.tools
+        made = pins.stored(pins.pinned(tools, at=self._clock.now(), by=FIRST_USE))
+        if await self._run(self._store.swap, PINS, server, None, made) and self._audit is not None:
+            uri = str(ToolUri.mcp(server, "*"))
+            self._audit.write(Pinned(uri=uri, tools=len(tools), pins=pins_digest(tools)))
 
     async def _settled(self, server: str) -> None:
         """Return when a list that is being pinned is. Raises what kept it from that."""
@@ -251,6 +254,12 @@ class PinBook:
         if isinstance(self._store, MemoryState):
             return function(*arguments)
         return await asked(self._clock, partial(function, *arguments))
+
+
+def _decided(server: str, tool: pins.Reviewed, by: str, via: str) -> Decided:
+    uri = str(ToolUri.mcp(server, tool.name))
+    decision = "removed" if tool.tool is None else "approved"
+    return Decided(call="", uri=uri, approval=server, request=tool.hash, decision=decision, by=by, via=via)
 
 
 async def _here(function: Callable[..., T], *arguments: Any) -> T:

@@ -41,15 +41,14 @@ _MOST = 10_000  # plans kept
 
 
 class _Plan(msgspec.Struct, frozen=True, gc=False):
-    """What is known of one tool and its callers: the strictest rule that fits anyhow, and those to be tried.
+    """What is known of one tool and its callers: what the strictest rule that fits anyhow says, if one does.
 
-    `tried` holds the stricter ones, the strictest first. `quiet`: whatever the arguments, it is allowed.
+    `tried` holds the stricter ones, which fit some arguments, the strictest first.
     """
 
     tool: Tool
-    settled: PolicyRule | None
+    decision: Decision | None
     tried: tuple[PolicyRule, ...]
-    quiet: bool
 
 
 class Policy:
@@ -90,11 +89,9 @@ class Policy:
         """Refuse what is denied, mark what must be asked for, and let the rest pass."""
         if self._checks:
             return self._checked(call, inner)
-        if self._idle:
-            return inner(call)
-        decision = self.decide(call)
+        decision = None if self._idle else self.decide(call)
         if decision is None or decision.then == "allow":
-            return inner(call)
+            return inner(self._allowed(call, decision))
         return self._answer(call, inner, decision)
 
     def denial(self, tool: Tool, principals: tuple[str, ...]) -> Denial | None:
@@ -102,8 +99,8 @@ class Policy:
         if self._idle:
             return None
         plan = self._plan(tool, principals)
-        if plan.settled is not None:
-            decision = _decision(plan.settled)
+        if plan.decision is not None:
+            decision = plan.decision
         elif plan.tried or self._checks:
             return None
         else:
@@ -118,13 +115,11 @@ class Policy:
         if tool is None:
             raise RuntimeError("the tool must be looked up before policies are asked")
         plan = self._plan(tool, call.call.context.principals)
-        if plan.quiet:
-            return None
         for rule in plan.tried:
             if fits(rule, call):
                 return _decision(rule)
-        if plan.settled is not None:
-            return _decision(plan.settled)
+        if plan.decision is not None:
+            return plan.decision
         return None if self._default.then == "allow" else self._default
 
     async def _checked(self, call: GateCall, inner: Next) -> Up:
@@ -137,13 +132,22 @@ class Policy:
             ):
                 decision, default = said_, False
         if decision is None or decision.then == "allow":
-            return await inner(call)
+            return await inner(self._allowed(call, decision))
         return await self._answer(call, inner, decision)
+
+    def _allowed(self, call: GateCall, decision: Decision | None) -> GateCall:
+        """Note by which rule a call is allowed, or is to be asked for; None: by the default."""
+        ledger = call.ledger
+        if decision is None:
+            ledger.allowed_at = self._policies.place
+        else:
+            ledger.allowed_by, ledger.allowed_at = decision.rule, decision.place
+        return call
 
     def _answer(self, call: GateCall, inner: Next, decision: Decision) -> Awaitable[Up]:
         if decision.then == "ask":
             call.ledger.ask = decision
-            return inner(call)
+            return inner(self._allowed(call, decision))
         refusal = call.refuse(
             "denied",
             _reason(call.call.uri, decision),
@@ -178,7 +182,7 @@ class Policy:
         matter = tuple(rule for rule in rules if not _is_settled(rule))
         if allowed == "allow":  # what allows changes nothing
             matter = tuple(rule for rule in matter if rule.then != "allow")
-        return _Plan(tool, settled, matter, allowed == "allow" and not matter)
+        return _Plan(tool, None if settled is None else _decision(settled), matter)
 
 
 def answered(call: GateCall, inner: Next) -> Awaitable[Up]:

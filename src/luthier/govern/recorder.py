@@ -88,12 +88,13 @@ class Recorder:
 
     async def carried(self, call: GateCall, inner: Next) -> Up:
         """The innermost: verdict and intent before the call is carried, the outcome after."""
-        self._write_verdict(call, "allowed")
-        call.ledger.allowed = True
+        ledger = call.ledger
+        self._write_verdict(call, "allowed", rule=ledger.allowed_by, place=ledger.allowed_at)
+        ledger.allowed = True
         uri = str(call.call.uri)
         pin = self._pins.of(call.tool) if call.tool is not None and call.call.uri.scheme == "mcp" else ""
         sent = kept_text(call.call.arguments.value, call.label) if self._sent else ""
-        self._write(Intent(call=call.call.id, uri=uri, arguments=call.ledger.digest, pin=pin, sent=sent))
+        self._write(Intent(call=call.call.id, uri=uri, arguments=ledger.digest, pin=pin, sent=sent))
         began = self._clock.monotonic()
         try:
             result = await inner(call)
@@ -129,6 +130,7 @@ class Recorder:
                 principals=context.principals,
                 run=context.run,
                 step=context.step,
+                trace=context.trace_id,
             )
         )
 
@@ -176,6 +178,7 @@ class Recorder:
                 label=tag_of(call.label),
                 approval=call.ledger.approval,
                 approver=call.ledger.approver,
+                trace=context.trace_id,
             )
         )
 

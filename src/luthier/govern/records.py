@@ -41,7 +41,8 @@ class Before(msgspec.Struct, frozen=True):
 class SegmentOpened(_Record, frozen=True, tag="segment", gc=False):
     """The first line of a segment. `version` is the format's, `key` the id of the key of its chain.
 
-    `before` names the segments whose end at that time no other segment names.
+    `before` names the segments whose end at that time no other segment names; `policies` is the hash of the
+    policies that all calls of the segment are judged by.
     """
 
     version: int
@@ -49,6 +50,7 @@ class SegmentOpened(_Record, frozen=True, tag="segment", gc=False):
     pid: int
     key: str = ""
     before: tuple[Before, ...] = ()
+    policies: str = ""
 
 
 class Tag(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -62,10 +64,11 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class Verdict(_Record, frozen=True, tag="verdict", gc=False):
     """What the gate decided: allowed, refused, or failed (a fault came first; `reason` is its kind).
 
-    `revoked` takes back what was allowed: the call was cut off while it was under way.
+    `revoked` takes back what was allowed: the call was cut off while it was under way. `rule` and `place` say
+    what decided; where that was the default, `rule` is `policies.default`.
 
     `arguments` is the SHA-256 of the arguments as they were judged, `names` are those of the top level;
-    `label` is the join of the labels of the arguments and of the branch.
+    `label` is the join of the labels of the arguments and of the branch; `trace` is the id of a W3C trace.
     """
 
     call: str
@@ -83,6 +86,7 @@ class Verdict(_Record, frozen=True, tag="verdict", gc=False):
     label: Tag | None = None
     approval: str = ""  # that the call was made with
     approver: str = ""
+    trace: str = ""
 
 
 class Intent(_Record, frozen=True, tag="intent", gc=False):
@@ -133,7 +137,8 @@ class Decided(_Record, frozen=True, tag="decided", gc=False):
     """Somebody said yes or no to a request, to an imported server (`uri` is of all its tools) or to a tool.
 
     `via`: by cli, python, terminal or callback. Of servers and tools `approval` is the server's id and
-    `request` the hash of what was approved; the pin of a tool that is gone is `removed`.
+    `request` the hash of what was approved; the pin of a tool that is gone is `removed`. What was decided and
+    then not kept has a second line with the decision `not kept`.
     """
 
     call: str
@@ -145,8 +150,20 @@ class Decided(_Record, frozen=True, tag="decided", gc=False):
     via: str = ""
 
 
+class Pinned(_Record, frozen=True, tag="pinned", gc=False):
+    """The first list of a server pinned itself: how many tools it has, and the SHA-256 of all of them.
+
+    That is over a line `NAME HASH` for each, in the order of the names; HASH is of the bytes that were
+    listed.
+    """
+
+    uri: str
+    tools: int
+    pins: str
+
+
 class Switched(_Record, frozen=True, tag="switched", gc=False):
-    """`server:ID` or `agent:NAME` was turned off or on: `to` is disabled or enabled."""
+    """`server:ID` or `agent:NAME` was turned off or on. `to`: disabled, enabled, or, after it, not kept."""
 
     what: str
     to: str
@@ -166,9 +183,10 @@ class Endorsed(_Record, frozen=True, tag="endorsed", gc=False):
     attempt: int = 1
     value: str = ""
     label: Tag | None = None
+    trace: str = ""
 
 
-Record = SegmentOpened | Verdict | Intent | Outcome | Asked | Decided | Switched | Endorsed
+Record = SegmentOpened | Verdict | Intent | Outcome | Asked | Decided | Pinned | Switched | Endorsed
 
 _encode = msgspec.json.Encoder().encode
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)

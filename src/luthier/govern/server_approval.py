@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from luthier.errors import Refused
+from luthier.govern.decisions import written
 from luthier.govern.records import Decided
 from luthier.spec.hosts import digest
 from luthier.uri import ToolUri
@@ -42,10 +43,9 @@ def approve_server(
     if entry.approved:
         return entry
     uri = str(ToolUri.mcp(entry.id, "*"))
-    audit.write(
-        Decided(call="", uri=uri, approval=entry.id, request=found, decision="approved", by=by, via=via)
-    )
+    said = Decided(call="", uri=uri, approval=entry.id, request=found, decision="approved", by=by, via=via)
     approved = msgspec.structs.replace(entry, approved=True)
-    if store is not None:
-        store.replace(approved, was=entry)
+    with written(audit, said):
+        if store is not None:
+            store.replace(approved, was=entry)
     return approved

@@ -17,6 +17,7 @@ import msgspec
 from luthier.clock import sleep
 from luthier.errors import LuthierError
 from luthier.govern.access import Denial
+from luthier.govern.decisions import written
 from luthier.govern.guard import said
 from luthier.govern.records import Switched
 from luthier.govern.storing import asked
@@ -64,19 +65,20 @@ class Switches:
 
     async def disable(self, what: str, *, by: str = "operator", via: str = "python") -> None:
         """Turn off `server:ID` or `agent:NAME`."""
-        self._say(what, "disabled", by, via)
         row = {"at": self._clock.now(), "by": f"{by} ({via})"}
-        await asked(self._clock, lambda: self._state.put(KIND, what, row))
+        with written(self._audit, _said(what, "disabled", by, via)):
+            await asked(self._clock, lambda: self._state.put(KIND, what, row))
 
     async def enable(self, what: str, *, by: str = "operator", via: str = "python") -> None:
         """Turn it on again. What was not off stays as it is."""
-        self._say(what, "enabled", by, via)
-        await asked(self._clock, lambda: self._state.delete(KIND, what))
+        with written(self._audit, _said(what, "enabled", by, via)):
+            await asked(self._clock, lambda: self._state.delete(KIND, what))
 
-    def _say(self, what: str, to: str, by: str, via: str) -> None:
-        if what.partition(":")[0] not in ("server", "agent") or not what.partition(":")[2]:
-            raise ValueError(f"{what!r} is neither server:ID nor agent:NAME")
-        self._audit.write(Switched(what=what, to=to, by=by, via=via))
+
+def _said(what: str, to: str, by: str, via: str) -> Switched:
+    if what.partition(":")[0] not in ("server", "agent") or not what.partition(":")[2]:
+        raise ValueError(f"{what!r} is neither server:ID nor agent:NAME")
+    return Switched(what=what, to=to, by=by, via=via)
 
 
 class _Flight:

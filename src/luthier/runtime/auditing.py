@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from luthier.errors import StoreError
 from luthier.govern import AuditLog, AuditPlaces, FileAudit
+from luthier.govern.digests import policies_digest
 from luthier.store import SqlAudit, SqlSegments, database_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from luthier.clock import Clock
     from luthier.spec import Project
@@ -17,19 +19,28 @@ if TYPE_CHECKING:
 
 
 def audit_log(
-    project: Project, environ: Mapping[str, str], clock: Clock, database: Database | None
+    project: Project,
+    environ: Mapping[str, str],
+    clock: Clock,
+    database: Database | None,
+    checks: Iterable[object] = (),
 ) -> AuditLog:
-    """Where the gate writes. Nothing is made or opened before the first record. Raises StoreError."""
+    """Where the gate writes. Nothing is made or opened before the first record. Raises StoreError.
+
+    `checks` are the functions that judge besides the project's own policies.
+    """
     places = AuditPlaces(project, environ)
-    fsync = project.audit.fsync
+    begin: Callable[..., AuditLog]
     if project.audit.sink == "files":
-        return FileAudit(places.log, key=places.key, checkpoints=places.checkpoints, clock=clock, fsync=fsync)
-    return SqlAudit(
-        database or _store(project, environ),
+        begin = partial(FileAudit, places.log)
+    else:
+        begin = partial(SqlAudit, database or _store(project, environ))
+    return begin(
         key=places.key,
         checkpoints=places.checkpoints,
         clock=clock,
-        fsync=fsync,
+        fsync=project.audit.fsync,
+        policies=policies_digest(project.policies, checks),
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from luthier.runtime.runs import RunHandle, Runs
     from luthier.spec import Ensemble
     from luthier.tools import Tool, ToolResult
+    from luthier.trace import Trace
     from luthier.uri import ToolUri
     from luthier.workflows import Run
 
@@ -34,6 +35,7 @@ class Client:
         ids: Callable[[], str],
         forget: Callable[[str], None],
         lines: Lines,
+        trace: Trace | None = None,
     ) -> None:
         self.id = id
         self._gateway = gateway
@@ -41,6 +43,7 @@ class Client:
         self._ids = ids
         self._forget = forget
         self._lines = lines
+        self._trace = trace
 
     @property
     def principal(self) -> str:
@@ -95,7 +98,7 @@ class Client:
             return ()
 
     def _context(self, root: str) -> CallContext:
-        return CallContext(principals=(self.principal,), root=root)
+        return CallContext(principals=(self.principal,), root=root, trace=self._trace)
 
 
 def _fits(tool: Tool, address: ToolUri) -> bool:

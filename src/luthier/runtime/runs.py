@@ -11,6 +11,7 @@ from luthier.clock import sleep
 from luthier.errors import LuthierError, NotFoundError, RunChangedError, RunError, StoreError
 from luthier.events import Observers
 from luthier.redaction import logger
+from luthier.trace import Trace
 from luthier.workflows import Ledger, MemoryRuns, Writer, plan, prepared, resumed
 from luthier.workflows.ending import end_here, end_rest
 from luthier.workflows.owners import BEAT, is_gone, me
@@ -182,7 +183,7 @@ class Runs:
     ) -> Execution:
         services = self._served(*observers, ledger=Ledger(self._writer) if durable else None)
         id = context.root or services.new_id()
-        context = msgspec.structs.replace(context, root=id)
+        context = msgspec.structs.replace(context, root=id, trace=context.trace or Trace.fresh())
         made = prepared(ensemble, inputs, services=services, context=context, id=id)
         if durable:
             self._live[id] = made

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from luthier.spec import Ensemble, ServerEntry
     from luthier.tools.builtin import LocalTool
     from luthier.tools.custom import CustomTool
+    from luthier.trace import Trace
     from luthier.wire import Handlers, Transport
     from luthier.wire.auth.tokens import TokenStore
 
@@ -130,7 +131,8 @@ class Runtime:
         )
         registry = ServerRegistry.of(project)
         self._database = None if state else database_of(project, environ)
-        self._audit = audit or audit_log(project, self._environ, self._clock, self._database)
+        policies = tuple(policies)
+        self._audit = audit or audit_log(project, self._environ, self._clock, self._database, policies)
         self.state = state or (SqlState(self._database) if self._database else MemoryState())
         if self._database is not None:
             take_over(self._state / "state.json", self.state)
@@ -347,8 +349,8 @@ class Runtime:
             raise SpecError(faults)
         return found
 
-    def client(self, id: str) -> Client:
-        """The project in the hands of a client that calls from outside."""
+    def client(self, id: str, *, trace: Trace | None = None) -> Client:
+        """The project in the hands of a client that calls from outside; its calls belong to `trace`."""
         return Client(
             id,
             gateway=self._gateway,
@@ -356,6 +358,7 @@ class Runtime:
             ids=partial(next, self._ids),
             forget=self._budgets.forget,
             lines=self.lines,
+            trace=trace,
         )
 
     async def call(

@@ -11,6 +11,7 @@ import msgspec
 from luthier._version import __version__
 from luthier.errors import LuthierError, NotFoundError
 from luthier.redaction import logger
+from luthier.trace import PARENT, STATE, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +41,13 @@ class Offering(Protocol):
         ...
 
     async def begin(
-        self, client: str, name: str, arguments: Mapping[str, Any], tell: Callable[[Told], None]
+        self,
+        client: str,
+        name: str,
+        arguments: Mapping[str, Any],
+        tell: Callable[[Told], None],
+        *,
+        trace: Trace | None = None,
     ) -> asyncio.Task[Answer]:
         """Start a call. Raises NotFoundError for no such tool."""
         ...
@@ -64,7 +71,8 @@ def protocol_server(service: Offering, client_of: Callable[[Any], str], name: st
         told: asyncio.Queue[Told | None] = asyncio.Queue()
         client = client_of(context.request)
         try:
-            task = await service.begin(client, params.name, params.arguments or {}, told.put_nowait)
+            arguments, trace = params.arguments or {}, _trace_of(context)
+            task = await service.begin(client, params.name, arguments, told.put_nowait, trace=trace)
         except NotFoundError:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}") from None
         task.add_done_callback(lambda _: told.put_nowait(None))
@@ -76,6 +84,15 @@ def protocol_server(service: Offering, client_of: Callable[[Any], str], name: st
             task.cancel()  # once, where whoever asked went away; it winds down by itself
 
     return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _trace_of(context: Context) -> Trace | None:
+    """What the request says in its `_meta`; else in the headers that it came with."""
+    meta = (context.params or {}).get("_meta") or {}
+    headers = getattr(context.request, "headers", {})
+    return Trace.read(meta.get(PARENT), meta.get(STATE)) or Trace.read(
+        headers.get(PARENT), headers.get(STATE)
+    )
 
 
 def _tool(definition: dict[str, Any]) -> Tool | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import NotFoundError
+from luthier.trace import PARENT, STATE, Trace
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -38,7 +39,8 @@ def rest_routes(service: Service) -> list[Route]:
             return JSONResponse({"error": "Invalid body", "message": str(error)}, status_code=400)
         name = request.path_params["name"]
         try:
-            task = await service.begin(request.user.display_name, name, asked.arguments, _unheard)
+            client, trace = request.user.display_name, Trace.read(*map(request.headers.get, (PARENT, STATE)))
+            task = await service.begin(client, name, asked.arguments, _unheard, trace=trace)
         except NotFoundError:
             return JSONResponse({"error": "Ensemble not found", "ensemble": name}, status_code=404)
         try:

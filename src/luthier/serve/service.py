@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     from luthier.runtime import Runtime
+    from luthier.runtime.client import Client
     from luthier.serve.offers import Offer
     from luthier.serve.steps import Told
     from luthier.spec import Ensemble
     from luthier.tools import Tool
+    from luthier.trace import Trace
 
 _log = logger("luthier.serve")
 
@@ -55,19 +57,25 @@ class Service:
         return [listed[name] for name in sorted(listed)]
 
     async def begin(
-        self, client: str, name: str, arguments: Mapping[str, Any], tell: Callable[[Told], None]
+        self,
+        client: str,
+        name: str,
+        arguments: Mapping[str, Any],
+        tell: Callable[[Told], None],
+        *,
+        trace: Trace | None = None,
     ) -> asyncio.Task[Answer]:
         """Start a call; `tell` hears of each step that has ended. Raises NotFoundError for no such tool.
 
         Whoever waits for the task may go away: cancelled once, it winds down by itself.
         """
-        offer = self.offers.get(name)
+        offer, caller = self.offers.get(name), self._runtime.client(client, trace=trace)
         if offer is not None and offer.is_for(client):
-            return self._start(self._run(offer, client, arguments, Steps(tell)))
+            return self._start(self._run(offer, caller, arguments, Steps(tell)))
         chosen = (await self._chosen_tools(client)).get(name) if offer is None else None
         if chosen is None:
             raise NotFoundError("tool", name)
-        return self._start(self._call(chosen[1], client, arguments))
+        return self._start(self._call(chosen[1], caller, arguments))
 
     async def close(self) -> None:
         """Call off all that is being done, and wait until it has let go."""
@@ -90,20 +98,20 @@ class Service:
         if not task.cancelled():
             task.exception()  # seen here also where nobody waits any more
 
-    async def _run(self, offer: Offer, client: str, arguments: Mapping[str, Any], steps: Steps) -> Answer:
+    async def _run(self, offer: Offer, client: Client, arguments: Mapping[str, Any], steps: Steps) -> Answer:
         try:
-            run = await self._runtime.client(client).run(offer.ensemble, arguments, steps)
+            run = await client.run(offer.ensemble, arguments, steps)
             if not run.success:
-                _log.warning("run %s of client %s failed: %s", run.id, client, run.error)
+                _log.warning("run %s of client %s failed: %s", run.id, client.id, run.error)
             return of_run(run, offer.trigger)
         except (LuthierError, RecursionError) as error:
-            return _told(error, client, offer.name)
+            return _told(error, client.id, offer.name)
 
-    async def _call(self, uri: ToolUri, client: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _call(self, uri: ToolUri, client: Client, arguments: Mapping[str, Any]) -> Answer:
         try:
-            return of_result(await self._runtime.client(client).call(uri, arguments))
+            return of_result(await client.call(uri, arguments))
         except (LuthierError, RecursionError) as error:
-            return _told(error, client, str(uri))
+            return _told(error, client.id, str(uri))
 
     async def _chosen_tools(self, client: str) -> dict[str, tuple[Tool, ToolUri]]:
         """The tools that are offered as they are, by the names that they are offered under."""

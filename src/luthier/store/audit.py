@@ -93,6 +93,7 @@ class SqlAudit(ChainedAudit):
         checkpoints: CheckpointFile | None = None,
         clock: Clock | None = None,
         fsync: bool = False,
+        policies: str = "",
     ) -> None:
         super().__init__(
             SqlSink(database, fsync=fsync),
@@ -101,4 +102,5 @@ class SqlAudit(ChainedAudit):
             checkpoints=checkpoints,
             clock=clock,
             where=database.address.shown,
+            policies=policies,
         )

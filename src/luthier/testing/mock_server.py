@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from luthier.clock import Clock
     from luthier.serve.steps import Told
     from luthier.testing.mock_file import MockServer
+    from luthier.trace import Trace
 
 CRASHED = 70
 """The exit status of a server that was told to crash."""
@@ -72,6 +73,8 @@ class MockOffering:
         name: str,
         arguments: Mapping[str, Any],
         tell: Callable[[Told], None],  # noqa: ARG002
+        *,
+        trace: Trace | None = None,  # noqa: ARG002
     ) -> asyncio.Task[Answer]:
         """Start a call. Raises NotFoundError for no such tool."""
         if name not in self._mock.answers:
