@@ -447,7 +447,7 @@ def test_audit_export_prints_the_records_as_lines_of_json(cli: Cli, project: Pat
     cli("run", "hello")
     cli("run", "hello")
     every = [json.loads(line) for line in cli("audit", "export").stdout.splitlines()]
-    assert {record["kind"] for record in every} == {"segment", "verdict", "intent", "outcome"}
+    assert {record["kind"] for record in every} == {"segment", "pinned", "verdict", "intent", "outcome"}
     (first, second) = dict.fromkeys(record["run"] for record in every if record.get("run"))
     one = [json.loads(line) for line in cli("audit", "export", "--run", first).stdout.splitlines()]
     assert {record["kind"] for record in one} == {"verdict", "intent", "outcome"}

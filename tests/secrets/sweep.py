@@ -85,7 +85,7 @@ def _found(data: bytes, text: str) -> Iterator[str]:
 
 def _sink_of(path: Path) -> str:
     parts = path.parts
-    for folder in ("audit", "checkpoints", "runs"):
+    for folder in ("audit", "checkpoints"):
         if folder in parts:
             return folder
     if ".db" in path.name:
