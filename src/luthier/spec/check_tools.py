@@ -52,7 +52,7 @@ _COMPOSED = frozenset(
 )
 """What makes the top of a schema say more than the names and the values of its properties."""
 
-_WORDS: dict[str, str] = {**WORDS, "null": "nothing"}
+_WORDS = {str(type_): word for type_, word in WORDS.items()} | {"null": "nothing"}
 _OF_TYPES = {"integer": {"integer", "number"}, "number": {"number", "integer"}}
 
 

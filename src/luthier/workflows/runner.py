@@ -13,6 +13,7 @@ from luthier.errors import ExpressionError, StepError
 from luthier.expr import Scope
 from luthier.spec import bind_inputs
 from luthier.taint import Labelled
+from luthier.trace import Trace
 from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
 from luthier.workflows.fields import initial_state
@@ -148,6 +149,7 @@ def resumed(
         root=taken.row.root,
         deadline=deadline,
         control=started.control,
+        trace=Trace.fresh() if caller is None else caller.trace,
     )
     recorder = Recorder(
         plan(ensemble), services, context, parent=started.parent, now=taken.row.started_at, past=taken.record
