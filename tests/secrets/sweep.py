@@ -89,5 +89,5 @@ def _sink_of(path: Path) -> str:
         if folder in parts:
             return folder
     if ".db" in path.name:
-        return f"database {path.suffix}"
+        return "database"  # with its log, where the newest of it stands
     return path.name if path.name == "tokens.json" else "other files"

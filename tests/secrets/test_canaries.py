@@ -284,7 +284,7 @@ async def drill(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Drill:
 
 
 SINKS = {
-    "audit", "database .db", "environment of another server", "errors", "events", "failures of runs", "logs",
+    "audit", "database", "environment of another server", "errors", "events", "failures of runs", "logs",
     "reports", "repr", "stderr", "stdout", "tracebacks",
 }  # fmt: skip
 
