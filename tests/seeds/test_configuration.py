@@ -22,7 +22,7 @@ ENVIRON = {
     "MCP_TOKEN": "token_xxx",
     "MCP_SECRET": "shh",
 }
-ASKED = {"owner": "anthropics", "repo": "anthropic-sdk-typescript", "pull_number": 123}
+ASKED: dict[str, Any] = {"owner": "anthropics", "repo": "anthropic-sdk-typescript", "pull_number": 123}
 
 
 def rest(asked: Asked, answering: Answering) -> None:
