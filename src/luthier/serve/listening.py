@@ -13,6 +13,7 @@ from luthier.errors import Fault, LuthierError, SpecError
 from luthier.serve.addresses import Addresses
 from luthier.serve.bearing import Bearing
 from luthier.serve.callers import Callers
+from luthier.serve.direct import Direct
 from luthier.serve.door import Door, own_hosts
 from luthier.serve.health import open_routes
 from luthier.serve.jwks import keys_of
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from luthier.serve.protocol import Offering
     from luthier.serve.service import Service
     from luthier.spec import Project
+
+PATH = "/mcp"
+"""Where the protocol is spoken."""
 
 GRACE = 2
 """Seconds that open streams have to end, once all calls have."""
@@ -152,10 +156,10 @@ def _app(service: Service, project: Project, bearing: Bearing | None) -> Any:
     server = protocol_server(service, lambda request: request.user.display_name)
     limit = project.serve.max_body_bytes
     app = server.streamable_http_app(
-        streamable_http_path="/mcp",
+        streamable_http_path=PATH,
         max_request_body_size=limit,
         # The door has looked at Host and Origin, for every path and not only for this one.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=[*rest_routes(service), *open_routes(service, bearing)],
     )
-    return RequestBodyLimitMiddleware(app, limit)
+    return RequestBodyLimitMiddleware(Direct(app, service, PATH), limit)

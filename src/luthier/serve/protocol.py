@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from luthier.serve.steps import Told
 
     Context = ServerRequestContext[Any, Any]
+
+T = TypeVar("T")
 
 _log = logger("luthier.serve")
 
@@ -87,9 +89,12 @@ def protocol_server(service: Offering, client_of: Callable[[Any], str], name: st
 
 
 def _trace_of(context: Context) -> Trace | None:
-    """What the request says in its `_meta`; else in the headers that it came with."""
     meta = (context.params or {}).get("_meta") or {}
-    headers = getattr(context.request, "headers", {})
+    return trace_of(meta, getattr(context.request, "headers", {}))
+
+
+def trace_of(meta: Mapping[str, Any], headers: Mapping[str, str]) -> Trace | None:
+    """What a request says in its `_meta`; else in the headers that it came with."""
     return Trace.read(meta.get(PARENT), meta.get(STATE)) or Trace.read(
         headers.get(PARENT), headers.get(STATE)
     )
@@ -109,13 +114,25 @@ def _tool(definition: dict[str, Any]) -> Tool | None:
 
 def _result(answer: Answer) -> CallToolResult:
     from mcp_types import CallToolResult
+
+    return _shaped(answer, CallToolResult.model_validate)
+
+
+def wire_result(answer: Answer, version: str) -> dict[str, Any]:
+    """The result of a call as that revision of the protocol has it."""
+    from mcp_types.methods import serialize_server_result
+
+    return _shaped(answer, lambda found: serialize_server_result("tools/call", version, found))
+
+
+def _shaped(answer: Answer, shape: Callable[[dict[str, Any]], T]) -> T:
     from pydantic import ValidationError
 
     found = {"content": answer.blocks, "isError": answer.is_error, "_meta": answer.meta}
     if answer.structured is not msgspec.UNSET:
         found["structuredContent"] = answer.structured
     try:
-        return CallToolResult.model_validate(found)
+        return shape(found)
     except ValidationError:  # blocks of a kind that the protocol does not know
         text = msgspec.json.encode(answer.blocks).decode()
-        return CallToolResult.model_validate({**found, "content": [{"type": "text", "text": text}]})
+        return shape({**found, "content": [{"type": "text", "text": text}]})

@@ -72,10 +72,20 @@ class Service:
         offer, caller = self.offers.get(name), self._runtime.client(client, trace=trace)
         if offer is not None and offer.is_for(client):
             return self._start(self._run(offer, caller, arguments, Steps(tell)))
-        chosen = (await self._chosen_tools(client)).get(name) if offer is None else None
+        chosen = await self._chosen_tool(caller, name) if offer is None else None
         if chosen is None:
             raise NotFoundError("tool", name)
-        return self._start(self._call(chosen[1], caller, arguments))
+        return self._start(self._call(chosen, caller, arguments))
+
+    async def begin_direct(
+        self, client: str, name: str, arguments: Mapping[str, Any], *, trace: Trace | None = None
+    ) -> asyncio.Task[Answer] | None:
+        """Start a call of a server's tool, which says nothing before its answer; None: it is no such tool."""
+        caller = self._runtime.client(client, trace=trace)
+        chosen = await self._chosen_tool(caller, name) if name not in self.offers else None
+        if chosen is None or chosen.scheme != "mcp":
+            return None
+        return self._start(self._call(chosen, caller, arguments))
 
     async def close(self) -> None:
         """Call off all that is being done, and wait until it has let go."""
@@ -122,10 +132,29 @@ class Service:
         listed = dict(zip(addresses, await asyncio.gather(*map(caller.tools, addresses)), strict=True))
         found: dict[str, tuple[Tool, ToolUri]] = {}
         for name, address in self._chosen.items():
-            own = is_pattern(address.name) or name == str(address)
             for tool in listed[address]:
-                found.setdefault(model_name(tool.uri) if own else name, (tool, tool.uri))
+                found.setdefault(_offered_as(name, address, tool), (tool, tool.uri))
         return found
+
+    async def _chosen_tool(self, caller: Client, name: str) -> ToolUri | None:
+        """The one among them of that name."""
+        if caller.id.startswith(OWN):
+            return None
+        for written, address in self._chosen.items():
+            if written == name or _has_own_name(written, address):
+                for tool in await caller.tools(address):
+                    if _offered_as(written, address, tool) == name:
+                        return tool.uri
+        return None
+
+
+def _has_own_name(name: str, address: ToolUri) -> bool:
+    """Whether a tool is offered under the name that models see."""
+    return is_pattern(address.name) or name == str(address)
+
+
+def _offered_as(name: str, address: ToolUri, tool: Tool) -> str:
+    return model_name(tool.uri) if _has_own_name(name, address) else name
 
 
 def _told(error: LuthierError | RecursionError, client: str, what: str) -> Answer:

@@ -1,0 +1,245 @@
+"""Calls that say nothing before their answer, answered in one piece: past the SDK's streams and models.
+
+The SDK answers whatever is asked in a session with a stream of events, for what a server may have to say
+meanwhile. A tool of a server behind us says nothing, unless its progress is asked for. So where the SDK has
+just vouched for a session, such a call goes to the service at once; all else goes to the SDK, which so hears
+of the session often enough to keep it. What is odd about a request is told by the SDK too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from luthier.clock import Clock, Deadline, SystemClock
+from luthier.serve.protocol import trace_of, wire_result
+from luthier.trace import PARENT, STATE
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+
+    from luthier.serve.answer import Answer
+    from luthier.serve.service import Service
+
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+VOUCHED = 60.0
+"""Seconds that a session is known to be there after the SDK has answered in it."""
+
+PATIENCE = 15.0
+"""Seconds of silence after which whoever waits, and what stands between, is shown that we are still here."""
+
+VERSIONS = frozenset({"2025-06-18", "2025-11-25"})
+"""Revisions whose sessions are known by header, and whose results have the same form."""
+
+_SESSION = b"mcp-session-id"
+_TRACE = (PARENT, STATE)
+_READ = ("accept", "content-type", "mcp-protocol-version", "mcp-session-id", *_TRACE)
+_JSON, _EVENTS = "application/json", "text/event-stream"
+_CANCELLED = -32800
+
+
+class _Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    arguments: dict[str, Any] = {}
+    meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict)
+
+
+class _Cancel(msgspec.Struct, frozen=True):
+    request: str | int = msgspec.field(name="requestId")
+
+
+class _Message(msgspec.Struct, frozen=True):
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: str | int | None = None
+    params: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """Who asks, in which session and revision of the protocol, and what headers say of its trace."""
+
+    client: str
+    session: bytes
+    version: str
+    trace: dict[str, str]
+
+
+class _Flight:
+    """A call that is being made, from before it is known what it is a call of."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[Answer] | None = None
+        self._off = False
+
+    def begin(self, task: asyncio.Task[Answer]) -> None:
+        self._task = task
+        if self._off:
+            task.cancel()
+
+    def cancel(self) -> None:
+        self._off = True
+        if self._task is not None:
+            self._task.cancel()
+
+
+class Direct:
+    """An ASGI application before that of the SDK, which is at `path`."""
+
+    def __init__(self, app: App, service: Service, path: str, clock: Clock | None = None) -> None:
+        self._app = app
+        self._service = service
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._vouched: dict[bytes, tuple[str, float]] = {}  # the session's client, and until when
+        self._flights: dict[tuple[bytes, str | int], _Flight] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != self._path:
+            await self._app(scope, receive, send)
+            return
+        asked = _asked(scope)
+        if asked is not None and self._knows(asked):
+            body, receive = await _read(receive)
+            if body is not None and await self._took(body, asked, send):
+                return
+        await self._app(scope, receive, self._watched(scope, send))
+
+    # Sessions.
+
+    def _knows(self, asked: _Asked) -> bool:
+        client, until = self._vouched.get(asked.session, ("", 0.0))
+        return client == asked.client and self._clock.monotonic() < until
+
+    def _watched(self, scope: Scope, send: Send) -> Send:
+        """The same, and what the SDK says of the session is noted."""
+
+        async def watched(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                session = _header(message["headers"], _SESSION)
+                if message["status"] < 300 and scope["method"] != "DELETE":  # noqa: PLR2004  (it went well)
+                    self._vouch(session, scope["user"].display_name)
+                else:
+                    self._vouched.pop(_header(scope["headers"], _SESSION), None)
+            await send(message)
+
+        return watched
+
+    def _vouch(self, session: bytes, client: str) -> None:
+        now = self._clock.monotonic()
+        # The oldest come first; what has not been vouched for again is forgotten.
+        while self._vouched and self._vouched[oldest := next(iter(self._vouched))][1] <= now:
+            del self._vouched[oldest]
+        if session:
+            self._vouched.pop(session, None)
+            self._vouched[session] = client, now + VOUCHED
+
+    # Calls.
+
+    async def _took(self, body: bytes, asked: _Asked, send: Send) -> bool:
+        """Whether the message was answered here."""
+        try:
+            message = msgspec.json.decode(body, type=_Message)
+            if message.method == "notifications/cancelled":
+                request = msgspec.json.decode(message.params, type=_Cancel).request
+                if (flight := self._flights.get((asked.session, request))) is not None:
+                    flight.cancel()
+            if message.method != "tools/call" or message.id is None:
+                return False
+            call = msgspec.json.decode(message.params, type=_Call)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        if call.meta.get("progressToken") is not None or (asked.session, message.id) in self._flights:
+            return False
+        return await self._called(call, message.id, asked, send)
+
+    async def _called(self, call: _Call, id: str | int, asked: _Asked, send: Send) -> bool:
+        """Make the call and answer it; False where it is not one of those that are made here."""
+        flight = self._flights[asked.session, id] = _Flight()
+        try:
+            task = await self._service.begin_direct(
+                asked.client, call.name, call.arguments, trace=trace_of(call.meta, asked.trace)
+            )
+            if task is None:
+                return False
+            flight.begin(task)
+            await self._answer(task, id, asked, send)
+        finally:
+            del self._flights[asked.session, id]
+            flight.cancel()  # where whoever waits for it was called off
+        return True
+
+    async def _answer(self, task: asyncio.Task[Answer], id: str | int, asked: _Asked, send: Send) -> None:
+        """In one piece; what takes long becomes a stream after all, whose comments show that we are here."""
+        headers = [(_SESSION, asked.session)]
+        if await self._done(task):
+            text = _reply(task, id, asked.version)
+            headers += [(b"content-type", _JSON.encode()), (b"content-length", b"%d" % len(text))]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": text})
+            return
+        headers += [(b"content-type", _EVENTS.encode()), (b"cache-control", b"no-cache, no-transform")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        done = False
+        while not done:
+            await send({"type": "http.response.body", "body": b": working\n\n", "more_body": True})
+            done = await self._done(task)
+        event = b"event: message\ndata: %s\n\n" % _reply(task, id, asked.version)
+        await send({"type": "http.response.body", "body": event})
+
+    async def _done(self, task: asyncio.Task[Answer]) -> bool:
+        """Wait for it, for a while."""
+        try:
+            async with Deadline(self._clock, PATIENCE):
+                await asyncio.wait((task,))
+        except TimeoutError:
+            return False
+        return True
+
+
+def _asked(scope: Scope) -> _Asked | None:
+    """Who asks, of a request as clients send them; None for one that the SDK is to look at."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        if (known := name.decode("latin-1")) in _READ:
+            found[known] = "" if known in found else value.decode("latin-1")  # what stands twice is odd
+    accept, version = found.get("accept", ""), found.get("mcp-protocol-version", "")
+    usual = found.get("content-type", "").startswith(_JSON) and _JSON in accept and _EVENTS in accept
+    if scope["method"] != "POST" or not usual or version not in VERSIONS:
+        return None
+    return _Asked(
+        client=scope["user"].display_name,
+        session=found.get("mcp-session-id", "").encode("latin-1"),
+        version=version,
+        trace={name: found[name] for name in _TRACE if name in found},
+    )
+
+
+def _header(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> bytes:
+    return next((value for name, value in headers if name.lower() == wanted), b"")
+
+
+async def _read(receive: Receive) -> tuple[bytes | None, Receive]:
+    """The body, where it comes in one piece, and what gives the same once more."""
+    first = await receive()
+    messages = [first]
+
+    async def again() -> MutableMapping[str, Any]:
+        return messages.pop() if messages else await receive()
+
+    whole = first["type"] == "http.request" and not first.get("more_body", False)
+    return first.get("body", b"") if whole else None, again
+
+
+def _reply(task: asyncio.Task[Answer], id: str | int, version: str) -> bytes:
+    found: dict[str, Any] = {"jsonrpc": "2.0", "id": id}
+    if task.cancelled():
+        found["error"] = {"code": _CANCELLED, "message": "Request cancelled"}
+    else:
+        found["result"] = wire_result(task.result(), version)
+    return msgspec.json.encode(found)

@@ -1,0 +1,291 @@
+"""Calls answered in one piece: which they are, whose session they are made in, and what becomes of others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from luthier.clock import settle
+from luthier.serve import Service
+from luthier.serve.direct import PATIENCE, VOUCHED, Direct
+from luthier.testing import FakeClock, MemoryState
+from luthier.trace import PARENT, Trace
+from tests.serve.house import greeter, house
+from tests.serve.test_http import BOSS, CI, asked, served
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+TOOLS = {
+    "greet": "mcp://greeter/greet",
+    "odd": "mcp://greeter/odd",
+    "hang": "mcp://greeter/hang",
+    "fail": "mcp://greeter/fail",
+}
+ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+ADA = {"name": "greet", "arguments": {"name": "Ada"}}
+
+
+def message(method: str, params: Any = None, id: Any = 2) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
+
+
+def cancelled(id: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}
+
+
+async def posted(url: str, body: Any, headers: dict[str, str], token: str = CI) -> tuple[int, str, Any]:
+    """Status, kind and message; of a stream its last one."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    status, text, got = await asked(f"{url}/mcp", "POST", token, data=data, headers=headers)
+    kind = got.get("Content-Type", "").partition(";")[0]
+    if kind == "text/event-stream":
+        text = json.loads(next(line[5:] for line in text.splitlines()[::-1] if line.startswith("data:")))
+    return status, kind, text
+
+
+async def opened(url: str, version: str = "2025-11-25") -> dict[str, str]:
+    """The headers of a session."""
+    about = {**ABOUT, "protocolVersion": version}
+    _, _, got = await asked(f"{url}/mcp", "POST", json=message("initialize", about), headers=ACCEPT)
+    return {**ACCEPT, "Mcp-Session-Id": got["Mcp-Session-Id"], "MCP-Protocol-Version": version}
+
+
+@pytest.mark.parametrize("name", ["greet", "odd", "fail"])
+async def test_a_call_in_one_piece_gives_what_the_stream_gives(tmp_path: Path, name: str) -> None:
+    arguments = ADA["arguments"] if name == "greet" else {}
+    call = {"name": name, "arguments": arguments}
+    async with served(tmp_path, serve={"tools": TOOLS}) as url:
+        session = await opened(url)
+        direct = await posted(url, message("tools/call", call), session)
+        told = {**call, "_meta": {"progressToken": "p"}}
+        streamed = await posted(url, message("tools/call", told), session)
+    assert (direct[:2], streamed[:2]) == ((200, "application/json"), (200, "text/event-stream"))
+    assert direct[2] == streamed[2]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("2025-11-25", "application/json"),
+        ("2025-06-18", "application/json"),
+        ("2025-03-26", "text/event-stream"),
+    ],
+)
+async def test_what_a_revision_may_be_told_otherwise_the_sdk_tells(
+    tmp_path: Path, version: str, kind: str
+) -> None:
+    async with served(tmp_path, serve={"tools": TOOLS}) as url:
+        status, got, body = await posted(url, message("tools/call", ADA), await opened(url, version))
+    assert (status, got) == (200, kind)
+    assert body["result"]["content"] == [{"type": "text", "text": "Hello, Ada"}]
+
+
+async def test_a_tool_that_a_pattern_fits_is_called_by_its_name(tmp_path: Path) -> None:
+    async with served(tmp_path, serve={"tools": ["mcp://greeter/g*", "mcp://greeter/fail"]}) as url:
+        session = await opened(url)
+        _, body, _ = await asked(f"{url}/mcp/tools")
+        names = [tool["name"] for tool in body["tools"] if "greeter" in tool["name"]]
+        calls = [message("tools/call", {**ADA, "name": name}) for name in names]
+        found = [await posted(url, call, session) for call in calls]
+    assert [kind for _, kind, _ in found] == ["application/json"] * 2
+    assert sorted(answer["result"]["content"][0]["text"] for _, _, answer in found) == ["Hello, Ada", "no"]
+
+
+async def test_a_run_is_told_of_by_a_stream(tmp_path: Path) -> None:
+    async with served(tmp_path, serve={"tools": TOOLS}) as url:
+        call = message("tools/call", {**ADA, "name": "greeting"})
+        status, kind, body = await posted(url, call, await opened(url))
+    assert (status, kind) == (200, "text/event-stream")
+    assert body["result"]["structuredContent"] == {"said": "Hello, Ada"}
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"{", {}),
+        (b"[" * 100_000, {}),
+        (message("tools/call", {"name": "absent"}), {}),
+        (message("tools/call", {"arguments": {}}), {}),
+        (message("tools/call", {**ADA, "arguments": [1]}), {}),
+        (message("tools/call", {**ADA, "surplus": 1}), {}),
+        (message("tools/call", ADA, id=None), {}),
+        (message("tools/call", ADA, id=1.5), {}),
+        (message("tools/call", ADA), {"Accept": "application/json"}),
+        (message("tools/call", ADA), {"Content-Type": "text/plain"}),
+        (message("tools/call", ADA), {"MCP-Protocol-Version": "2024-11-05"}),
+        (message("tools/list"), {}),
+        (cancelled("nothing"), {}),
+    ],
+)
+async def test_what_is_odd_or_other_is_answered_by_the_sdk(
+    tmp_path: Path, body: Any, headers: dict[str, str]
+) -> None:
+    async with served(tmp_path, serve={"tools": TOOLS}) as url:
+        session = {**await opened(url), **headers}
+        found = await posted(url, body, session)
+        # In the revision of 2025-03-26 all goes to the SDK.
+        older = {**session, "MCP-Protocol-Version": headers.get("MCP-Protocol-Version", "2025-03-26")}
+        assert found == await posted(url, body, older)
+
+
+@pytest.mark.parametrize("where", ["meta", "headers"])
+async def test_the_trace_of_a_caller_goes_along(tmp_path: Path, where: str) -> None:
+    server, trace = greeter(), Trace.fresh()
+    call = {**ADA, "_meta": {PARENT: trace.parent}} if where == "meta" else ADA
+    async with served(tmp_path, server=server, serve={"tools": TOOLS}) as url:
+        session = {**await opened(url), **({PARENT: trace.parent} if where == "headers" else {})}
+        _, kind, _ = await posted(url, message("tools/call", call), session)
+    made = next(one for one in server.received if one.get("method") == "tools/call")
+    assert (kind, made["params"]["_meta"][PARENT]) == ("application/json", trace.parent)
+
+
+async def test_arguments_that_do_not_fit_are_refused_in_both_ways(tmp_path: Path) -> None:
+    async with served(tmp_path, serve={"tools": TOOLS}) as url:
+        call = message("tools/call", {"name": "greet", "arguments": {}})
+        status, kind, body = await posted(url, call, await opened(url))
+    assert (status, kind, body["result"]["isError"]) == (200, "application/json", True)
+
+
+async def test_a_session_is_of_its_client_until_it_ends(tmp_path: Path) -> None:
+    call = message("tools/call", ADA)
+    async with served(tmp_path, serve={"tools": TOOLS}) as url:
+        session = await opened(url)
+        assert (await posted(url, call, session))[1] == "application/json"
+        assert (await posted(url, call, session, BOSS))[0] == 404
+        assert (await posted(url, call, session))[0] == 200
+        assert (await asked(f"{url}/mcp", "DELETE", headers=session))[0] == 200
+        assert (await posted(url, call, session))[0] == 404
+        assert (await posted(url, call, {**session, "Mcp-Session-Id": "made-up"}))[0] == 404
+
+
+class Exchange:
+    """A request, as a server of ASGI makes it, and what was sent for it."""
+
+    def __init__(self, app: Any, session: str, body: Any, *, client: str = "ci") -> None:
+        self.sent: list[dict[str, Any]] = []
+        headers = {**ACCEPT, "Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/mcp",
+            "user": SimpleNamespace(display_name=client),
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        }
+        self._given = [{"type": "http.request", "body": json.dumps(body).encode()}]
+        self.task = asyncio.create_task(app(scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        return self._given.pop(0)
+
+    async def _send(self, message: Any) -> None:
+        self.sent.append(message)
+
+    @property
+    def kind(self) -> bytes:
+        kind: bytes = dict(self.sent[0]["headers"])[b"content-type"]
+        return kind
+
+
+@asynccontextmanager
+async def before_the_sdk(
+    root: Path, clock: FakeClock, *, loaded: bool = True
+) -> AsyncIterator[tuple[Direct, Service, list[str]]]:
+    """What stands before an application that vouches for every session, which notes what it was asked."""
+    asked: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(json.loads((await receive())["body"])["method"])
+        session = dict(scope["headers"])[b"mcp-session-id"]
+        headers = [(b"Mcp-Session-Id", session), (b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with house(root, serve={"tools": TOOLS}, state=MemoryState()) as runtime:
+        service = Service(runtime)
+        if loaded:
+            await runtime.tools.load("greeter")
+        try:
+            yield Direct(app, service, "/mcp", clock), service, asked
+        finally:
+            await service.close()
+
+
+async def test_the_sdk_hears_of_a_session_once_in_a_while(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before_the_sdk(tmp_path, clock) as (direct, _, asked):
+        for session in ("one", "two", "one", "two"):
+            await Exchange(direct, session, message("ping" if len(asked) < 2 else "tools/call", ADA)).task
+        assert asked == ["ping", "ping"]
+        await clock.advance(VOUCHED)
+        await Exchange(direct, "one", message("tools/call", ADA)).task
+        assert asked == ["ping", "ping", "tools/call"]
+        exchange = Exchange(direct, "one", message("tools/call", ADA))
+        await exchange.task
+        assert (len(asked), exchange.kind) == (3, b"application/json")
+
+
+async def test_what_takes_long_shows_that_it_is_still_here(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before_the_sdk(tmp_path, clock) as (direct, service, _):
+        await Exchange(direct, "one", message("ping")).task
+        exchange = Exchange(direct, "one", message("tools/call", {"name": "hang"}))
+        await clock.advance(PATIENCE - 1)
+        assert not exchange.sent
+        await clock.advance(1 + PATIENCE)
+        assert exchange.kind == b"text/event-stream"
+        assert [part["body"] for part in exchange.sent[1:]] == [b": working\n\n"] * 2
+        await service.close()
+        await exchange.task
+    assert b"Request cancelled" in exchange.sent[-1]["body"]
+    assert not exchange.sent[-1].get("more_body")
+
+
+async def test_a_call_that_is_called_off_by_message_ends(tmp_path: Path) -> None:
+    async with before_the_sdk(tmp_path, FakeClock()) as (direct, service, asked):
+        await Exchange(direct, "one", message("ping")).task
+        exchange = Exchange(direct, "one", message("tools/call", {"name": "hang"}, id="h"))
+        await settle()
+        await Exchange(direct, "one", cancelled("another")).task
+        assert not exchange.sent
+        await Exchange(direct, "one", cancelled("h")).task
+        await exchange.task
+        await service.idle()
+    assert asked == ["ping", "notifications/cancelled", "notifications/cancelled"]
+    assert b"Request cancelled" in exchange.sent[-1]["body"]
+
+
+async def test_a_call_may_be_called_off_before_its_tool_is_found(tmp_path: Path) -> None:
+    async with before_the_sdk(tmp_path, FakeClock(), loaded=False) as (direct, service, _):
+        await Exchange(direct, "one", message("ping")).task
+        exchange = Exchange(direct, "one", message("tools/call", {"name": "hang"}, id="h"))
+        await Exchange(direct, "one", cancelled("h")).task
+        await exchange.task
+        await service.idle()
+    assert b"Request cancelled" in exchange.sent[-1]["body"]
+
+
+async def test_whoever_is_called_off_while_waiting_calls_the_tool_off(tmp_path: Path) -> None:
+    async with before_the_sdk(tmp_path, FakeClock()) as (direct, service, _):
+        await Exchange(direct, "one", message("ping")).task
+        exchange = Exchange(direct, "one", message("tools/call", {"name": "hang"}))
+        await settle()
+        exchange.task.cancel()
+        await service.idle()  # the call would never end by itself
+        assert not exchange.sent
+
+
+async def test_a_second_call_of_the_same_id_is_for_the_sdk_to_judge(tmp_path: Path) -> None:
+    async with before_the_sdk(tmp_path, FakeClock()) as (direct, _, asked):
+        await Exchange(direct, "one", message("ping")).task
+        Exchange(direct, "one", message("tools/call", {"name": "hang"}))
+        await settle()
+        await Exchange(direct, "one", message("tools/call", ADA)).task
+        assert asked == ["ping", "tools/call"]
