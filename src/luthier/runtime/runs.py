@@ -17,6 +17,7 @@ from luthier.workflows.ending import end_here, end_rest
 from luthier.workflows.owners import BEAT, is_gone, me
 from luthier.workflows.runs import OPEN
 from luthier.workflows.taking import take
+from luthier.workflows.waiting import is_decided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,9 +140,19 @@ class Runs:
         """Go on with a durable run where it was. `ensemble` in place of the one of its name and file.
 
         Raises RunLostError where another process drives it, RunChangedError, RunError for one that cannot be
-        resumed, NotFoundError, RecordError and StoreError.
+        resumed or still waits for somebody, NotFoundError, RecordError and StoreError.
         """
+        await self._look(id)
         return await self._tracked(await self._taken(id, *observers, ensemble=ensemble))
+
+    async def _look(self, id: str) -> None:
+        """See that a run which waits for somebody need not wait any more. Raises RunError."""
+        row, people = self._open_root(await asyncio.to_thread(self.get, id)), self._services.people
+        waiting = [request for one in row.waiting for request in one.requests]
+        if row.status != "suspended" or people is None or await is_decided(waiting, people):
+            return
+        hint = f"Decide first: luthier approvals approve {waiting[0]}, or deny {waiting[0]}"
+        raise RunError(f"The run {id} waits for somebody to decide.", run=id, hint=hint)
 
     async def cancel(self, id: str) -> RunRow:
         """End a durable run, wherever it is, and say how it then stands.
@@ -233,7 +244,7 @@ class Runs:
             hint = f"{error.hint} Then go on with the run: luthier runs resume {made.id}".strip()
             raise StoreError(error.message, hint=hint) from error
         else:
-            if durable:
+            if durable and not run.suspended:
                 await asyncio.to_thread(end_rest, self._store, made.id, self._clock.now())
             return run
         finally:

@@ -28,6 +28,7 @@ from luthier.workflows.retries import Outcome
 from luthier.workflows.run import Run, run_of
 from luthier.workflows.scope import RunScope, fixed_names, label_named
 from luthier.workflows.telling import Teller
+from luthier.workflows.waiting import News
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,13 +82,14 @@ class Driver:
         self._last_call: float | None = None  # when `finally` is called off too
         self._last_timer: Timer | None = None
         self._started = self._clock.monotonic()
-        self._done: asyncio.Future[RunEnded] = asyncio.get_running_loop().create_future()
+        self._done: asyncio.Future[RunEnded | None] = asyncio.get_running_loop().create_future()
         run = {"id": context.run, "ensemble": plan.ensemble, "started": now}
         names = fixed_names(inputs, run, services.environ, services.project.expose_env)
         self._names = names | {"__cache_hit": Labelled(value=False)}
         self._cached = False
         self._to_end = False
         self._leaving: asyncio.Future[None] | None = None  # done when all hands have let go
+        self.news = News()  # since the run was left
         self._types: dict[str, Any] = {}
         self._view = RunScope(self._names, self._state)
         self._scope = Scope(self._view, now=now)
@@ -172,7 +174,11 @@ class Driver:
                 outcome = Outcome(error=CALLED_OFF, label=progress.control, cancelled=True)
                 self._settle(progress.key, progress.attempt, outcome)
             else:
-                self._hands[progress.key] = self._hand(progress.key, progress.attempt, lost=called)
+                lost = called and progress.key not in self.news.unmade
+                self._hands[progress.key] = self._hand(progress.key, progress.attempt, lost=lost)
+        for step, decided in self.news.decided.items():
+            if step in self._state.suspended and self._state.stopped is None:
+                self._append(decided, step, self._state.nodes[step].attempt)
         self._advance()
 
     async def _leave(self) -> None:
@@ -240,6 +246,15 @@ class Driver:
         self._teller.run_done(self._recorder.entries[-1].at, ended)
         self._done.set_result(ended)
 
+    def _rest(self) -> bool:
+        """Leave the run as it is: nothing of it goes on before somebody has decided."""
+        if self._done.done():
+            return False
+        self._recorder.rest()
+        self._teller.run_rests(self._clock.now(), (self._clock.monotonic() - self._started) * 1000)
+        self._done.set_result(None)
+        return True
+
     def _drop_all(self) -> None:
         """What is still at work here was cut off by a second cancellation, or by a fault of ours."""
         for timer in self._resting.values():
@@ -282,7 +297,7 @@ class Driver:
                 grace = self._grace * (LAST - 1) if self._state.over else self._grace
                 return self._hands[key].cancel("cancelled", grace)
             case Rest():
-                return False  # only the steps of a durable run wait without being at work
+                return self._rest()
             case _:
                 self._finish(command)
         return True

@@ -12,7 +12,7 @@ from luthier.workflows.journal import Journal
 from luthier.workflows.machine import State
 from luthier.workflows.owners import me
 from luthier.workflows.record import Data, Entry, RunEnded, RunStarted
-from luthier.workflows.runs import RunRow, ended_row
+from luthier.workflows.runs import RunRow, ended_row, suspended_row, waiting_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,6 +100,11 @@ class Recorder:
         self.append(ended)
         if self.journal is not None:
             self.journal.flush(ended_row(self.journal.row, ended, self.entries[-1].at))
+
+    def rest(self) -> None:
+        """Leave the run until somebody has decided."""
+        if self.journal is not None:
+            self.journal.flush(suspended_row(self.journal.row, waiting_of(self.state)))
 
     async def release(self) -> None:
         """Leave the run as it is, for whoever goes on with it. Raises StoreError and RunLostError."""

@@ -9,6 +9,7 @@ import msgspec
 from luthier.taint import TRUSTED, Label, Labelled
 from luthier.tools import Envelope, delivered
 from luthier.workflows.record import NULL, Entry
+from luthier.workflows.runs import Waiting, waiting_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,11 +105,27 @@ def statuses(state: State) -> dict[str, StepStatus]:
     return found | {progress.key: status_of(progress) for progress in inside if not progress.quiet}
 
 
+def _suspended(context: CallContext, state: State, record: Sequence[Entry]) -> Run:
+    waiting = waiting_of(state)
+    steps = ", ".join(one.step for one in waiting)
+    return Run(
+        id=context.run,
+        ensemble=state.plan.ensemble,
+        success=False,
+        labelled=NULL,
+        steps=statuses(state),
+        error={"kind": "approval", "message": f"it waits for somebody to decide, at {steps}"},
+        record=tuple(record),
+        suspended=waiting,
+    )
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One execution of an ensemble that has ended.
+    """One execution of an ensemble, as far as it came.
 
     `output` is what it delivers and `label` where that came from; both also stand in `labelled`, with the
     labels of the parts. `error` is `{kind, message, step?, …}` where it failed. `duration` is milliseconds.
+    One that is `suspended` has not ended: it goes on with `luthier runs resume`.
     """
 
     id: str
@@ -122,6 +139,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0.0
     cached: bool = False  # what it delivers was kept from an earlier run
     record: tuple[Entry, ...] = ()
+    suspended: tuple[Waiting, ...] = ()  # what it waits for, and goes on when that is decided
 
     def __repr__(
         self,
@@ -166,11 +184,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             "error": self.error,
             "duration": self.duration,
             "cached": self.cached,
+            **({"suspended": msgspec.to_builtins(self.suspended)} if self.suspended else {}),
         }
 
 
-def run_of(context: CallContext, state: State, ended: RunEnded, record: Sequence[Entry]) -> Run:
-    """What a run that has ended so leaves behind."""
+def run_of(context: CallContext, state: State, ended: RunEnded | None, record: Sequence[Entry]) -> Run:
+    """What a run leaves behind that has ended so; None: it is suspended."""
+    if ended is None:
+        return _suspended(context, state, record)
     error = None
     if ended.error is not None:
         error = {**ended.error.view(), **({"step": ended.step} if ended.step else {})}

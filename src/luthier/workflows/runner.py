@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.context import CallContext
-from luthier.errors import ExpressionError, StepError
+from luthier.errors import ExpressionError, LuthierError, StepError
 from luthier.expr import Scope
+from luthier.redaction import logger
 from luthier.spec import bind_inputs
 from luthier.taint import Labelled
 from luthier.trace import Trace
@@ -19,8 +20,10 @@ from luthier.workflows.driver import Driver
 from luthier.workflows.fields import initial_state
 from luthier.workflows.owners import driven
 from luthier.workflows.plan import plan
+from luthier.workflows.record import Suspended
 from luthier.workflows.recorder import Recorder
 from luthier.workflows.taking import Taken, take
+from luthier.workflows.waiting import news_for
 
 if TYPE_CHECKING:
     from luthier.spec import Ensemble
@@ -35,6 +38,7 @@ GRACE = 5.0
 """Seconds that a step which is called off has to let go; a nested run has less, so that it lets go first."""
 
 _PREFIX = "ensemble:"
+_log = logger("luthier.workflows")
 
 
 class Execution:
@@ -52,6 +56,7 @@ class Execution:
         self._ensemble = ensemble
         self._services = services
         self._inputs = bound
+        self._recorder = recorder
         depth = depth_of(context) - 1
         now = recorder.now
         self._key = "" if recorder.past else _key(ensemble, recorder.plan, bound, context, now)
@@ -69,16 +74,36 @@ class Execution:
         written: it has stopped then, and can be resumed.
         """
         cache, key = self._services.cache, self._key
+        await self._learn()
         found = await cache.get(key) if key else None
         driven.add(self.id)
         try:
             ended = await self._driver.run(None if found is None else found.joined(self._inputs.whole))
         finally:
             driven.discard(self.id)
+        await self._clear(ended)
         memory = self._driver.memory() if key and ended.success and not ended.cached else None
         if memory is not None and self._ensemble.cache is not None:
             await cache.put(key, memory, self._ensemble.cache.ttl)
         return ended
+
+    async def _learn(self) -> None:
+        """See what was decided since the run was left."""
+        past, services = self._recorder.past, self._services
+        if past:
+            now = services.clock.now()
+            self._driver.news = await news_for(self.id, past, services.people, now)
+
+    async def _clear(self, run: Run) -> None:
+        """Take back what nobody needs to decide any more, and what was decided and is in the record now."""
+        people = self._services.people
+        waited = self._recorder.past or any(isinstance(entry.data, Suspended) for entry in run.record)
+        if people is None or self._recorder.journal is None or not waited:
+            return
+        try:
+            await people.withdraw(self.id, keep={id for one in run.suspended for id in one.requests})
+        except LuthierError as error:
+            _log.warning("what the run %s has asked could not be taken back: %s", self.id, error)
 
     def cancel(self) -> None:
         """End it from outside, as a run that was cancelled: `finally` runs, within its bounds."""
@@ -127,6 +152,7 @@ def prepared(
         root=context.root or id,
         step="",
         deadline=deadline,
+        durable=services.ledger is not None,
     )
     recorder = Recorder(plan(ensemble), services, within, parent=context.run, now=now)
     return Execution(ensemble, bound, recorder, services, within)
@@ -150,6 +176,7 @@ def resumed(
         deadline=deadline,
         control=started.control,
         trace=Trace.fresh() if caller is None else caller.trace,
+        durable=True,
     )
     recorder = Recorder(
         plan(ensemble), services, context, parent=started.parent, now=taken.row.started_at, past=taken.record

@@ -17,6 +17,7 @@ from luthier.errors import RunLostError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from luthier.workflows.machine import State
     from luthier.workflows.record import Entry, RunEnded
 
 Status = Literal["running", "suspended", "ok", "failed", "cancelled"]
@@ -33,10 +34,15 @@ def status_after(ended: RunEnded | None) -> Status:
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a suspended run waits for: at which step, for what, and until when (Unix seconds)."""
+    """What a suspended run waits for: at which step, for what, and until when (Unix seconds).
+
+    It goes on when one of these requests has been decided. `what` is `run` where a run inside waits.
+    """
 
     step: str
-    what: Literal["hitl", "approval", "input"]
+    what: Literal["hitl", "approval", "input", "run"]
+    requests: tuple[str, ...] = ()
+    prompt: str = ""
     expires_at: float | None = None
 
 
@@ -65,6 +71,23 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 def ended_row(row: RunRow, ended: RunEnded | None, at: float) -> RunRow:
     """How a run stands from its end on."""
     return msgspec.structs.replace(row, status=status_after(ended), ended_at=at, owner="", waiting=())
+
+
+def suspended_row(row: RunRow, waiting: tuple[Waiting, ...]) -> RunRow:
+    """How a run stands while nothing of it can go on."""
+    return msgspec.structs.replace(row, status="suspended", owner="", waiting=waiting)
+
+
+def waiting_of(state: State) -> tuple[Waiting, ...]:
+    """What the run waits for, for those who look at it."""
+    waits = ((progress.key, progress.suspended) for progress in state.suspended.values())
+    return tuple(
+        Waiting(
+            step=step, what=data.what, requests=data.requests, prompt=data.prompt, expires_at=data.expires
+        )
+        for step, data in waits
+        if data is not None
+    )
 
 
 class RunStore(Protocol):

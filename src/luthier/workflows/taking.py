@@ -43,6 +43,6 @@ def take(store: RunStore, row: RunRow, digest: str, now: float) -> Taken:
     if not is_gone(row.id, row.owner, row.beat_at, now):
         raise RunLostError(row.id, row.owner)
     entry = Entry(seq=len(record) + 1, at=now, data=RunTaken(owner=me()))
-    ours = msgspec.structs.replace(row, status="running", owner=me(), beat_at=now)
+    ours = msgspec.structs.replace(row, status="running", owner=me(), beat_at=now, waiting=())
     store.append(row.id, [entry], row=ours)
     return Taken(ours, (*record, entry))

@@ -43,6 +43,12 @@ class Teller:
             )
         )
 
+    def run_rests(self, at: float, duration: float) -> None:
+        ensemble, reason = self._plan.ensemble, "suspended until somebody has decided"
+        self._tell(
+            RunDone(at=at, run=self._run, ensemble=ensemble, success=False, duration=duration, reason=reason)
+        )
+
     def step_began(self, at: float, progress: Progress, attempt: int) -> None:
         node = progress.node
         operation = node.kind if node.step is None else node.step.operation

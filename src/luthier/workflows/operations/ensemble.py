@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.workflows.record import Failure
+from luthier.workflows.record import Failure, Suspended
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
     from luthier.spec import EnsembleConfig
     from luthier.workflows.operations.attempt import Attempt
+    from luthier.workflows.run import Run
+
+
+def _waits(run: Run) -> Suspended:
+    """The step waits as long as one of the run inside does."""
+    return Suspended(
+        what="run",
+        run=run.id,
+        requests=tuple(id for one in run.suspended for id in one.requests),
+        prompt="; ".join(one.prompt for one in run.suspended),
+        expires=min(one.expires_at or 0.0 for one in run.suspended),
+    )
 
 
 async def perform(attempt: Attempt, config: EnsembleConfig) -> Outcome:
@@ -19,6 +31,8 @@ async def perform(attempt: Attempt, config: EnsembleConfig) -> Outcome:
     attempt.harmless = False
     await attempt.committed()
     run = await attempt.play(child, given, attempt.context)
+    if run.suspended:
+        return Outcome(suspended=_waits(run))
     if run.error is None:
         return Outcome(output=run.labelled, label=run.label)
     error = dict(run.error)
