@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luthier.cli.options import FAILED, OK, REFUSED, JsonOption, command, found_project, start_logging
+from luthier.cli.options import JsonOption, command, found_project, start_logging
 
 if TYPE_CHECKING:
-    from luthier.cli.mocking import Parts
     from luthier.cli.options import Settings
     from luthier.errors import Fault
-    from luthier.events import Observer
-    from luthier.spec import Ensemble
-    from luthier.workflows import Run
+    from luthier.runtime import Runtime
+    from luthier.runtime.runs import RunHandle
 
 
 @command
@@ -43,13 +39,18 @@ def run(  # noqa: PLR0913, PLR0917  (each is an option of the command)
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep what servers are asked and say, for --replay.")
     ] = None,
+    durable: Annotated[
+        bool,
+        typer.Option("--durable", help="Write it down as it goes, so that `runs resume` can go on with it."),
+    ] = False,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> int:
     """Run an ensemble and print its outputs."""
     from luthier.cli.inputs import read_inputs
     from luthier.cli.mocking import Doubles, doubled
-    from luthier.errors import SpecError
+    from luthier.cli.playing import played, shown
+    from luthier.errors import Fault, InputError, SpecError
     from luthier.runtime import Library
 
     log = start_logging(context)
@@ -59,12 +60,15 @@ def run(  # noqa: PLR0913, PLR0917  (each is an option of the command)
     except SpecError as error:
         raise SpecError(_all_faults(context, ensemble) or error.faults) from None
     values = read_inputs(found, given or [], inputs)
+    if durable and (mock or replay is not None):
+        raise InputError([Fault("--durable is for runs with real servers: leave out --mock and --replay")])
+
+    async def begin(runtime: Runtime) -> RunHandle:
+        return runtime.start(found, values, durable=durable)
+
     with doubled(project, found, Doubles(tuple(mock or ()), replay, record)) as parts:
-        outcome = _perform(parts, found, values, log=log, quiet=quiet)
-    _show(outcome, json=json)
-    if outcome.success:
-        return OK
-    return REFUSED if outcome.refused else FAILED
+        outcome = played(parts, begin, log=log, quiet=quiet, durable=durable)
+    return shown(outcome, json=json)
 
 
 def _all_faults(context: typer.Context, ensemble: str) -> list[Fault]:
@@ -77,47 +81,3 @@ def _all_faults(context: typer.Context, ensemble: str) -> list[Fault]:
     named = [Path(ensemble), *(root / "ensembles" / f"{ensemble}.{kind}" for kind in ("yaml", "yml"))]
     files = [path for path in (project, *named) if path is not None and path.is_file()]
     return [fault for fault in check_paths(files) if not fault.warning] if files else []
-
-
-def _perform(
-    parts: Parts,
-    ensemble: Ensemble,
-    values: dict[str, Any],
-    *,
-    log: tuple[Observer, ...],
-    quiet: bool,
-) -> Run:
-    from luthier.cli.asking import asker
-    from luthier.cli.live import progress
-    from luthier.cli.stopping import run_async
-    from luthier.runtime import Runtime
-
-    # A script that prints speaks to the person; stdout is for the result.
-    with redirect_stdout(sys.stderr), progress(quiet=quiet) as shown:
-
-        async def work() -> Run:
-            observers = (*shown.observers, *log)
-            async with Runtime.open(
-                parts.project, observers=observers, approve=asker(shown.paused), **parts.given
-            ) as runtime:
-                if parts.prepare is not None:
-                    await parts.prepare(runtime)
-                return await runtime.run(ensemble, values)
-
-        return run_async(work())
-
-
-def _show(outcome: Run, *, json: bool) -> None:
-    from luthier.cli.render import echo, paint, show_value, to_json
-    from luthier.text import escape
-
-    if json:
-        echo(to_json(outcome.to_json()))
-    elif outcome.success:
-        show_value(outcome.output)
-    if not outcome.success:
-        error = outcome.error or {}
-        step = f" at step {error['step']!r}" if error.get("step") else ""
-        kind = f" [{error['kind']}]" if error.get("kind") else ""
-        message = escape(str(error.get("message", "it failed")))
-        echo(f"{paint('error', 'bold red')}: {outcome.ensemble} failed{step}{kind}: {message}", sys.stderr)

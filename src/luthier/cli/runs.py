@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from luthier.cli.options import OK, JsonOption, command, found_project
+from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from luthier.runtime import Runtime
+    from luthier.runtime.runs import RunHandle
     from luthier.workflows import Entry, RunRow
 
 app = typer.Typer(help="Runs of ensembles.", no_args_is_help=True, rich_markup_mode=None)
@@ -36,14 +37,19 @@ def list_runs(
 
     from luthier.cli.render import echo, show_table, to_json
 
-    async def listed(runtime: Runtime) -> tuple[RunRow, ...]:
-        return runtime.runs.list(limit=number, status=status, ensemble=ensemble, before=before)
+    async def listed(runtime: Runtime) -> list[tuple[RunRow, bool]]:
+        rows = runtime.runs.list(limit=number, status=status, ensemble=ensemble, before=before)
+        return [(row, runtime.runs.interrupted(row)) for row in rows]
 
     rows = _asked(context, listed)
     if json:
-        echo(to_json({"runs": [msgspec.to_builtins(row) for row in rows]}))
+        listed_rows = [{**msgspec.to_builtins(row), "interrupted": one} for row, one in rows]
+        echo(to_json({"runs": listed_rows}))
         return OK
-    shown = [(row.id, row.status, row.ensemble, _time(row.started_at), row.principal) for row in rows]
+    shown = [
+        (row.id, "interrupted" if one else row.status, row.ensemble, _time(row.started_at), row.principal)
+        for row, one in rows
+    ]
     show_table(("id", "", "ensemble", "started", "by"), shown)
     return OK
 
@@ -57,11 +63,12 @@ def show_run(context: typer.Context, run: IdArgument, json: JsonOption = False) 
     from luthier.cli.render import echo, show_table, to_json
     from luthier.workflows import encode
 
-    async def found(runtime: Runtime) -> tuple[RunRow, tuple[Entry, ...]]:
-        return runtime.runs.get(run), runtime.runs.record(run)
+    async def found(runtime: Runtime) -> tuple[RunRow, bool, tuple[Entry, ...]]:
+        row = runtime.runs.get(run)
+        return row, runtime.runs.interrupted(row), runtime.runs.record(run)
 
-    row, record = _asked(context, found)
-    facts: dict[str, Any] = msgspec.to_builtins(row)
+    row, interrupted, record = _asked(context, found)
+    facts: dict[str, Any] = {**msgspec.to_builtins(row), "interrupted": interrupted}
     if json:
         entries = [msgspec.json.decode(encode(entry)) for entry in record]
         echo(to_json({**facts, "record": entries}))
@@ -74,6 +81,39 @@ def show_run(context: typer.Context, run: IdArgument, json: JsonOption = False) 
     )
     show_table(("", "time", "what", "step", "says"), [_line(entry) for entry in record])
     return OK
+
+
+@app.command("resume")
+@command
+def resume(
+    context: typer.Context,
+    run: IdArgument,
+    json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> int:
+    """Go on with a durable run that was interrupted, and print its outputs."""
+    from luthier.cli.mocking import Parts
+    from luthier.cli.playing import played, shown
+
+    async def begin(runtime: Runtime) -> RunHandle:
+        return await runtime.runs.go_on(run)
+
+    log = start_logging(context)
+    outcome = played(Parts(found_project(context)), begin, log=log, quiet=quiet, durable=True)
+    return shown(outcome, json=json)
+
+
+@app.command("cancel")
+@command
+def cancel(context: typer.Context, run: IdArgument, json: JsonOption = False) -> int:
+    """End a durable run, in whatever process it goes on, or in none; its `finally` steps run."""
+    import msgspec
+
+    from luthier.cli.render import echo, to_json
+
+    row: RunRow = _asked(context, lambda runtime: runtime.runs.cancel(run))
+    echo(to_json(msgspec.to_builtins(row)) if json else f"{row.status}: {row.ensemble} ({row.id})")
+    return OK if row.ended_at is not None else FAILED
 
 
 def _line(entry: Entry) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.caller import NO_LINE, Line, Lines
 from luthier.context import CallContext
-from luthier.errors import NotFoundError, Refused, WireError
+from luthier.errors import NotFoundError, WireError
+from luthier.runtime.parts import answered
 from luthier.taint import UNTRUSTED, Labelled
-from luthier.tools import Refusal, ToolCall
+from luthier.tools import ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,11 +77,7 @@ class Client:
                 )
         finally:
             self._forget(context.root)
-        if isinstance(outcome, Refusal):
-            raise Refused(
-                outcome.kind, outcome.reason, rule=outcome.rule, place=outcome.place, hint=outcome.hint
-            )
-        return outcome
+        return answered(outcome)
 
     async def tools(self, address: ToolUri) -> tuple[Tool, ...]:
         """The tools of an address, or of a pattern of addresses of one server, that the client may use.

@@ -9,17 +9,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from luthier.errors import Refused
+from luthier.outside import FilesTool, KvTool
+from luthier.outside.keeping import namespace_of
+from luthier.secrets import find_keys
 from luthier.spec import Project, find_project, load_project, read_project
 from luthier.taint import gathered
+from luthier.tools import Refusal
 from luthier.tools.custom import CustomTool
 from luthier.tools.custom import tool as make_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from luthier.connect import Servers
+    from luthier.clock import Clock
+    from luthier.connect import Servers, StateStore
     from luthier.spec import ServerEntry
     from luthier.taint import Labelled
+    from luthier.tools import ToolResult
+    from luthier.tools.builtin import LocalTool
+    from luthier.wire.auth.tokens import TokenStore
 
     class Registered(Protocol):
         """A registry of servers, or a store of them."""
@@ -57,6 +65,30 @@ def with_more(project: Project, servers: Mapping[str, Mapping[str, Any]] | Regis
     found = servers.load()
     project = msgspec.structs.replace(project, broken={**project.broken, **found.broken})
     return with_servers(project, found.entries)
+
+
+def keepers(
+    project: Project, state_folder: Path, state: Callable[[], StateStore], clock: Clock
+) -> tuple[LocalTool, ...]:
+    """The tools that keep values and files; the state is asked for when they are first used."""
+    name = namespace_of(project.root, project.unused.get("name"))
+    folder = project.root / project.files if project.files else state_folder / "files"
+    return KvTool(state, name, clock), FilesTool(folder.expanduser(), state, name)
+
+
+def token_store(project: Project, folder: Path, environ: Mapping[str, str], clock: Clock) -> TokenStore:
+    """Where the tokens of logins are kept."""
+    from luthier.wire.auth.token_file import FileTokens
+
+    return FileTokens(folder / "tokens.json", clock, find_keys(environ, "tokens", project=project.root))
+
+
+def answered(outcome: ToolResult | Refusal) -> ToolResult:
+    """The result. Raises Refused for a refusal."""
+    if isinstance(outcome, Refusal):
+        rule, place = outcome.rule, outcome.place
+        raise Refused(outcome.kind, outcome.reason, rule=rule, place=place, hint=outcome.hint)
+    return outcome
 
 
 def custom_tool(function: CustomTool[..., Any] | Callable[..., Any]) -> CustomTool[..., Any]:

@@ -130,10 +130,12 @@ class Runs:
         durable: bool = False,
     ) -> RunHandle:
         """Begin a run that goes on by itself. Raises InputError before anything starts."""
-        made = self._made(ensemble, inputs, context, *observers, durable=durable)
+        return self._started(self._made(ensemble, inputs, context, *observers, durable=durable))
+
+    def _started(self, made: Execution) -> RunHandle:
         task = asyncio.get_running_loop().create_task(self._tracked(made))
         self._going.add(task)
-        task.add_done_callback(self._going.discard)
+        task.add_done_callback(self._ended)
         return RunHandle(made.id, task, made.cancel)
 
     async def resume(self, id: str, *observers: Observer, ensemble: Ensemble | None = None) -> Run:
@@ -144,6 +146,11 @@ class Runs:
         """
         await self._look(id)
         return await self._tracked(await self._taken(id, *observers, ensemble=ensemble))
+
+    async def go_on(self, id: str, *observers: Observer, ensemble: Ensemble | None = None) -> RunHandle:
+        """As `resume`, but the run goes on by itself."""
+        await self._look(id)
+        return self._started(await self._taken(id, *observers, ensemble=ensemble))
 
     async def _look(self, id: str) -> None:
         """See that a run which waits for somebody need not wait any more. Raises RunError."""
@@ -173,6 +180,13 @@ class Runs:
                 await sleep(self._clock, LOOK / 5)
                 waited += LOOK / 5
         return row
+
+    def _ended(self, task: asyncio.Task[Run]) -> None:
+        self._going.discard(task)
+        if (
+            not task.cancelled() and (error := task.exception()) is not None
+        ):  # else nobody may ever look at it
+            _log.info("a run that goes on by itself was stopped: %s", error)
 
     async def close(self) -> None:
         """Call off what still goes on, wait for that, and write what is left."""

@@ -21,7 +21,7 @@ from luthier.connect import (
     take_over,
 )
 from luthier.context import OPERATOR, CallContext
-from luthier.errors import Refused, SpecError
+from luthier.errors import SpecError
 from luthier.events import Observer, Observers
 from luthier.govern import (
     Approval,
@@ -37,23 +37,30 @@ from luthier.govern import (
 )
 from luthier.govern.server_approval import approve_server
 from luthier.memory import Memory, save_to_memory_tool
-from luthier.outside import FilesTool, HttpTool, KvTool
-from luthier.outside.keeping import namespace_of
+from luthier.outside import HttpTool
 from luthier.runtime.auditing import audit_log
 from luthier.runtime.client import Client
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.models import Models, with_models
-from luthier.runtime.parts import custom_tool, labelled, project_of, with_more, with_servers
+from luthier.runtime.parts import (
+    answered,
+    custom_tool,
+    keepers,
+    labelled,
+    project_of,
+    token_store,
+    with_more,
+    with_servers,
+)
 from luthier.runtime.runs import RunHandle, Runs
 from luthier.runtime.sources import sources_of, warn_of_written_credentials
 from luthier.runtime.tool_files import tools_of
 from luthier.runtime.toolset import ToolSet
-from luthier.secrets import find_keys
 from luthier.spec import Project, check_ensemble
 from luthier.store import SqlState, database_of, with_registered
 from luthier.store.runs import SqlRuns
 from luthier.taint import Labelled
-from luthier.tools import Refusal, Tool, ToolCall, ToolResult
+from luthier.tools import Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
 from luthier.tools.closed import id_of, read_closed
 from luthier.tools.headers import wrapped
@@ -71,11 +78,10 @@ if TYPE_CHECKING:
     from luthier.runtime.parts import Registered, Source
     from luthier.secrets import Secret
     from luthier.spec import Ensemble, ServerEntry
-    from luthier.tools.builtin import LocalTool
     from luthier.tools.custom import CustomTool
     from luthier.trace import Trace
     from luthier.wire import Handlers, Transport
-    from luthier.wire.auth.tokens import TokenStore
+    from luthier.workflows import RunStore
 
 
 STATE_FOLDER = ".luthier"
@@ -114,6 +120,7 @@ class Runtime:
         approve: Callable[[Request], Any] | None = None,
         state: StateStore | None = None,
         models: Mapping[str, Model] | None = None,
+        runs: RunStore | None = None,
     ) -> None:
         project = with_models(project, models or {})
         self.project = project
@@ -159,24 +166,17 @@ class Runtime:
         )
         self._models = Models(project, self._environ, models or {})
         self._http = HttpTool(self._environ)
+        kept = keepers(project, self._state, lambda: self.state, self._clock)
         local = LocalTools(
             custom=[*map(custom_tool, tools), *tools_of(project)],
-            builtin=[save_to_memory_tool(self.memory), self._http, *self._keepers()],
+            builtin=[save_to_memory_tool(self.memory), self._http, *kept],
             unlisted=self._models.tools(),
             clock=self._clock,
             lines=self.lines,
         )
         self._gateway = self._governing(registry, local, policies, guards)
-        self.runs = self._running()
+        self.runs = self._running(runs)
         self.tools = ToolSet(self._gateway, self._call, CallContext(), self._clock.now)
-
-    def _keepers(self) -> tuple[LocalTool, ...]:
-        """The tools that keep values and files; the state is asked for when they are first used."""
-        project = self.project
-        name = namespace_of(project.root, project.unused.get("name"))
-        folder = project.root / project.files if project.files else self._state / "files"
-        kv = KvTool(lambda: self.state, name, self._clock)
-        return kv, FilesTool(folder.expanduser(), lambda: self.state, name)
 
     def _connecting(
         self,
@@ -192,12 +192,12 @@ class Runtime:
             learned=self._learned,
             environ=self._environ,
             transports=transports,
-            tokens=self._tokens,
+            tokens=partial(token_store, self.project, self._state, self._environ, self._clock),
             handlers=handlers,
             show=show,
         )
 
-    def _running(self) -> Runs:
+    def _running(self, runs: RunStore | None) -> Runs:
         services = Services(
             gateway=self._gateway,
             clock=self._clock,
@@ -205,7 +205,7 @@ class Runtime:
             ensembles=self._ensembles.get,
             project=self.project,
             environ=self._environ,
-            runs=SqlRuns(self._database) if self._database else MemoryRuns(),
+            runs=runs or (SqlRuns(self._database) if self._database else MemoryRuns()),
             state=self.state,
             people=self._desk,
         )
@@ -440,12 +440,6 @@ class Runtime:
         """Close the server's connection; the next call opens a new one."""
         await self._manager.reconnect(server)
 
-    def _tokens(self) -> TokenStore:
-        from luthier.wire.auth.token_file import FileTokens
-
-        keys = find_keys(self._environ, "tokens", project=self.project.root)
-        return FileTokens(self._state / "tokens.json", self._clock, keys)
-
     async def _call(
         self,
         uri: ToolUri,
@@ -460,8 +454,4 @@ class Runtime:
             timeout=timeout,
             headers=wrapped(headers) if headers else None,
         )
-        outcome = await self._gateway.call(call)
-        if isinstance(outcome, Refusal):
-            rule, place = outcome.rule, outcome.place
-            raise Refused(outcome.kind, outcome.reason, rule=rule, place=place, hint=outcome.hint)
-        return outcome
+        return answered(await self._gateway.call(call))
