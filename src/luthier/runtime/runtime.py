@@ -208,6 +208,7 @@ class Runtime:
             runs=runs or (SqlRuns(self._database) if self._database else MemoryRuns()),
             state=self.state,
             people=self._desk,
+            lines=self.lines,
         )
         return Runs(services, self._budgets.forget, self._ensembles.begun)
 

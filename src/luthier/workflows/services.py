@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from luthier.caller import Lines
 from luthier.clock import Clock, SystemClock
 from luthier.connect.state import MemoryState, StateStore
 from luthier.errors import NotFoundError
@@ -59,7 +60,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """`ensembles` finds what steps name, `environ` holds what `env.X` reads. `runs` None: not kept.
 
     `state` keeps what outlasts a run, and `people` is where persons are asked; None: nowhere. `writer` writes
-    to `runs` from a thread; `ledger` is that of a durable run.
+    to `runs` from a thread; `ledger` is that of a durable run. `lines` lead to the clients that runs are for.
     """
 
     gateway: Caller
@@ -70,6 +71,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str] = {}
     runs: RunStore | None = None
     people: Desk | None = None
+    lines: Lines = msgspec.field(default_factory=Lines)
     writer: Writer | None = None
     ledger: Ledger | None = None
     state: StateStore = msgspec.field(default_factory=MemoryState)

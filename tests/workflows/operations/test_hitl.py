@@ -8,12 +8,14 @@ import msgspec
 import pytest
 
 from luthier.clock import settle
+from luthier.context import CallContext
+from luthier.errors import CallerError
 from luthier.govern import Answer, Approvals, Desk, MemoryAudit, Request
 from luthier.taint import SECRET, UNTRUSTED, Confidentiality, Integrity, Labelled
 from tests.workflows.house import House
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from luthier.workflows import Run
 
@@ -185,3 +187,104 @@ async def test_a_question_whose_time_is_up_is_void(then: str, success: bool) -> 
     else:
         assert run.error is not None
         assert run.error["message"] == "nobody has answered in time"
+
+
+class Client:
+    """A client that answers forms as it is told; None: it cannot."""
+
+    def __init__(self, *answers: Any, able: bool = True) -> None:
+        self.answers = list(answers)
+        self.able = able
+        self.asked: list[dict[str, Any]] = []
+
+    def can(self, what: str) -> bool:
+        return self.able and what == "elicitation"
+
+    async def log(self, level: Any, text: str) -> None: ...
+
+    async def progress(self, done: float, total: float | None, message: str) -> None: ...
+
+    async def ask(self, what: Any, params: Mapping[str, Any], key: str) -> dict[str, Any]:
+        assert (what, key) == ("elicitation", "ask")
+        self.asked.append(dict(params))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+
+def accepted(**content: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": content}
+
+
+class TestTheCaller:
+    async def run(self, config: str, client: Client) -> tuple[Run, Office]:
+        office = Office()
+        with office.services.lines.during("root", client):
+            context = CallContext(principals=("client:ann",), root="root")
+            return await office.run(ensemble(config), {"n": 5}, context=context), office
+
+    async def test_a_client_answers_for_itself_where_the_step_says_so(self) -> None:
+        client = Client(accepted(approved=True, reason="Sure."))
+        run, office = await self.run("prompt: Go on?, data: {n: '${input.n}'}, approvers: [caller]", client)
+        assert run.output["approver"] == "client:ann (elicitation)"
+        assert run.output["reason"] == "Sure."
+        assert client.asked[0]["message"] == "Go on?\n/n = 5"
+        assert run.label.integrity is Integrity.untrusted, "it is the client's own word"
+        assert await office.approvals.list() == ()
+
+    async def test_it_may_say_no(self) -> None:
+        for answer in (accepted(approved=False), {"action": "decline"}):
+            run, _ = await self.run("approvers: [caller]", Client(answer))
+            assert run.error is not None
+            assert run.error["kind"] == "denied"
+
+    @pytest.mark.parametrize(
+        ("schema", "content", "answer"),
+        [
+            ("{enum: [a, b]}", {"answer": "b"}, "b"),
+            ("boolean", {"answer": False}, False),
+            ("{integer: [1, 5]}", {"answer": 4}, 4),
+            ("{type: object, properties: {size: {type: integer}}}", {"size": 3}, {"size": 3}),
+        ],
+    )
+    async def test_what_it_answers_must_fit(self, schema: str, content: Any, answer: Any) -> None:
+        config = f"schema: {schema}, approvers: [caller]"
+        run, _ = await self.run(config, Client(accepted(**content)))
+        assert run.output["answer"] == answer
+        run, _ = await self.run(config, Client(accepted(answer=[], size="x")))
+        assert run.error is not None
+        assert run.error["kind"] == "approval"
+
+    @pytest.mark.parametrize(
+        ("config", "client"),
+        [
+            ("prompt: Go on?", Client()),
+            ("approvers: [approve]", Client()),
+            ("approvers: [caller]", Client(able=False)),
+            ("approvers: [caller], schema: {type: object, properties: {a: {type: array}}}", Client()),
+            ("approvers: [caller], schema: {type: array}", Client()),
+            ("approvers: [caller]", Client(CallerError("gone"))),
+            ("approvers: [caller]", Client({"action": "cancel"})),
+        ],
+    )
+    async def test_else_it_is_left_to_others(self, config: str, client: Client) -> None:
+        run, _ = await self.run(config, client)
+        assert run.error is not None
+        assert run.error["kind"] == "approval"
+        assert not client.answers
+
+    async def test_whoever_was_faster_has_decided(self) -> None:
+        office = Office()
+
+        class Slow(Client):
+            async def ask(self, what: Any, params: Mapping[str, Any], key: str) -> dict[str, Any]:
+                (request,) = await office.approvals.list()
+                await office.approvals.deny(request.id, why="I was first.")
+                return await super().ask(what, params, key)
+
+        with office.services.lines.during("root", Slow(accepted(approved=True))):
+            context = CallContext(principals=("client:ann",), root="root")
+            run = await office.run(ensemble("approvers: [caller]"), context=context)
+        assert run.error is not None
+        assert run.error["reason"] == "I was first."

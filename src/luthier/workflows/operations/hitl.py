@@ -2,17 +2,19 @@
 
 `{status, approved, answer, reason, approver}`; `status` is approved, rejected or expired. In a durable run
 the step waits without holding anything; in any other they are asked in place. What a person says is trusted,
-and they are its source.
+and they are its source; only the client whose run it is stays untrusted where it answers itself.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from luthier.context import OPERATOR
 from luthier.errors import StepError
 from luthier.govern.requests import Question
-from luthier.taint import Label, Labelled, Source, merge
+from luthier.taint import UNTRUSTED, Label, Labelled, Source, merge
 from luthier.tools import delivered
+from luthier.workflows.operations.elicited import elicited
 from luthier.workflows.operations.texts import spelled
 from luthier.workflows.record import Failure, Resumed, Suspended
 from luthier.workflows.retries import Outcome
@@ -36,7 +38,11 @@ async def perform(attempt: Attempt, config: HitlConfig) -> Outcome:
     if desk is None:
         raise StepError("approval", "nobody can be asked here", hint=_NOW_WHAT)
     request = await desk.ask(_question(attempt, config), attempt.context)
+    if request.state == "waiting":
+        request = await elicited(attempt, desk, request) or request
     if request.state != "waiting":
+        if not attempt.context.durable:
+            await desk.used(request)
         return _outcome(attempt, config, decision_of(request))
     if attempt.context.durable:
         return Outcome(suspended=suspended_by(request), label=attempt.label)
@@ -69,15 +75,16 @@ def decision_of(request: Request) -> Resumed:
     return Resumed(
         decision="approved" if request.state == "approved" else "denied",
         request=request.id,
-        answer=Labelled(request.answer, said_by(request.by)),
+        answer=Labelled(request.answer, _said_by(request)),
         by=f"{request.by} ({request.via})",
         reason=request.why,
     )
 
 
-def said_by(who: str) -> Label:
-    """The label of what a person says."""
-    return Label(sources=frozenset({Source("people", who)}))
+def _said_by(request: Request) -> Label:
+    """The label of the answer; what comes from a client about its own run is a client's input like any."""
+    said = Label(sources=frozenset({Source("people", request.by)}))
+    return said.join(UNTRUSTED) if request.by in request.principals[:1] and request.by != OPERATOR else said
 
 
 def _question(attempt: Attempt, config: HitlConfig) -> Question:
