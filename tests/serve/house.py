@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from mcp import Client
+
 from luthier import Runtime
+from luthier.serve import Service
+from luthier.serve.protocol import Files, protocol_server
 from luthier.testing import MemoryAudit, MemoryServer
 from luthier.wire import Hang, Result
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from mcp import Client
+    from luthier.clock import Clock
 
 STEP = {"name": "greet", "operation": "tools", "config": {"mcp": "greeter", "tool": "greet"}}
 GREETING: dict[str, Any] = {
@@ -97,3 +102,32 @@ def house(
         environ={"KEY_OF_HOUSE": SECRET, "CI": "c" * 40, "BOSS": "b" * 40},
         **parts,
     )
+
+
+THEIRS = (
+    "elicitation_callback",
+    "sampling_callback",
+    "list_roots_callback",
+    "logging_callback",
+    "message_handler",
+    "log_level",
+)
+"""What the client does itself."""
+
+
+@asynccontextmanager
+async def caller(
+    root: Path, client: str = "ci", mode: Any = "auto", *, clock: Clock | None = None, **parts: Any
+) -> AsyncIterator[tuple[Client, Service]]:
+    """The official client, without a wire; `told` gets what it is told, the rest answers for it."""
+    theirs = {name: parts.pop(name) for name in THEIRS if name in parts}
+    async with house(root, **parts) as runtime:
+        service = Service(runtime)
+        files = Files(service, runtime.project, lambda _: client, clock)
+        server = protocol_server(service, lambda _: client, files=files, clock=clock)
+        try:
+            async with Client(server, mode=mode, **theirs) as peer:
+                yield peer, service
+        finally:
+            files.watching.close()
+            await service.close()

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from luthier import tool
 from luthier.errors import LuthierError
 from luthier.serve import Service
 from luthier.serve.answer import LABEL
-from luthier.serve.protocol import need_sdk, protocol_server
+from luthier.serve.protocol import need_sdk
 from luthier.testing import MemoryAudit
-from tests.serve.house import SECRET, given_up, greeter, house
+from tests.serve.house import SECRET, caller, given_up, greeter, house
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from mcp import Client
+
 BOTH = pytest.mark.parametrize("mode", ["legacy", "auto"])
-
-
-@asynccontextmanager
-async def caller(
-    root: Path, client: str = "ci", mode: Any = "auto", **parts: Any
-) -> AsyncIterator[tuple[Client, Service]]:
-    async with house(root, **parts) as runtime:
-        service = Service(runtime)
-        try:
-            async with Client(protocol_server(service, lambda _: client), mode=mode) as peer:
-                yield peer, service
-        finally:
-            await service.close()
 
 
 def test_without_the_sdk_the_error_says_what_to_install() -> None:

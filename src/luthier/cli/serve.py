@@ -74,7 +74,8 @@ def _over_pipes(project: Project, log: tuple[Observer, ...]) -> None:
     from luthier.cli.stopping import run_async
     from luthier.runtime import Runtime
     from luthier.serve import Service
-    from luthier.serve.pipes import claimed_pipes, serve_pipes
+    from luthier.serve.pipes import claimed_pipes, client_of_pipes, serve_pipes
+    from luthier.serve.protocol import Files
 
     with claimed_pipes() as (reading, writing):
 
@@ -82,7 +83,8 @@ def _over_pipes(project: Project, log: tuple[Observer, ...]) -> None:
             async with Runtime.open(project, observers=log) as runtime:
                 service = Service(runtime)
                 _warn(service)
-                await serve_pipes(service, reading, writing)
+                files = Files(service, project, client_of_pipes)
+                await serve_pipes(service, reading, writing, files=files)
 
         run_async(work())
 

@@ -2,7 +2,8 @@
 
 No intent, no call. A call that was allowed has its verdict and its intent written, in this order, before it
 is carried. An outcome that cannot be written is withheld: for whoever called, the call ends with kind
-`unknown`. A guard in between that fails with anything but a fault of the wire has said no.
+`unknown`. A guard in between that fails with anything but a fault of the way to the tool, or back to its
+caller, has said no.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from luthier.errors import (
     AuditError,
+    CallerError,
     ConnectionLostError,
     LuthierError,
     NotFoundError,
@@ -58,7 +60,7 @@ class Recorder:
         """The outermost: whatever kept a call from being carried is written down."""
         try:
             result = await inner(call)
-        except (WireError, NotFoundError, SpecError, AuditError) as error:
+        except (WireError, CallerError, NotFoundError, SpecError, AuditError) as error:
             if not call.ledger.allowed and not isinstance(error, AuditError):
                 self._write_failure(call, error)
             raise

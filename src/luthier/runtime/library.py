@@ -19,15 +19,24 @@ class Library:
 
     def __init__(self, project: Project, given: Iterable[EnsembleSource] = ()) -> None:
         self._folder = project.root / "ensembles"
-        self._read = {ensemble.name: ensemble for ensemble in map(_read, given)}
+        self._given = {ensemble.name: ensemble for ensemble in map(_read, given)}
+        self._read = dict(self._given)
         self._broken: dict[str, SpecError] = {}
-        self._scanned = False
+        self._scanned: object = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names in order, those of broken files by the file's stem."""
         self._scan()
         return tuple(sorted({*self._read, *self._broken}))
+
+    def reread(self) -> bool:
+        """Read the folder again, if a file of it has changed since; whether one has."""
+        if self._scanned is None or self._scanned == self._version():
+            return False
+        self._scanned, self._read, self._broken = None, dict(self._given), {}
+        self._scan()
+        return True
 
     def get(self, source: EnsembleSource) -> Ensemble:
         """The ensemble of that name, or the one that a file or mapping describes.
@@ -54,16 +63,32 @@ class Library:
         return self.get(name)
 
     def _scan(self) -> None:
-        if self._scanned:
+        if self._scanned is not None:
             return
-        self._scanned = True
-        for path in sorted(self._folder.glob("*.y*ml")):
+        self._scanned = self._version()
+        for path in self._files():
             try:
                 ensemble = load_ensemble(path)
             except SpecError as error:
                 self._broken[path.stem] = error
             else:
                 self._read.setdefault(ensemble.name, ensemble)
+
+    def _files(self) -> list[Path]:
+        return sorted(self._folder.glob("*.y*ml"))
+
+    def _version(self) -> object:
+        """What changes when a file does."""
+        return tuple((path.name, *stamp(path)) for path in self._files())
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """What changes when the file does; zeros for one that is not there."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _is_path(text: str) -> bool:

@@ -340,6 +340,10 @@ class Runtime:
         deadline = None if timeout is None else self._clock.monotonic() + timeout
         return CallContext(principals=(OPERATOR,), deadline=deadline)
 
+    def reread(self) -> bool:
+        """Read the files of ensembles again, if one has changed; whether one has."""
+        return self._ensembles.reread()
+
     def ensemble(self, source: EnsembleSource) -> Ensemble:
         """An ensemble as it would run here. Raises SpecError with every fault, and NotFoundError."""
         found = self._ensembles.get(source)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from luthier.errors import InputError, Refused
+from luthier.errors import CallerError, InputError, Refused
 from luthier.redaction import redact
 from luthier.taint import UNTRUSTED, Confidentiality, Label, join
 from luthier.tools.schema import Schema
@@ -85,6 +85,8 @@ def of_error(fault: LuthierError | RecursionError) -> Answer:
         return error("\n".join(str(one) for one in fault.faults), rejected=True)
     if isinstance(fault, Refused) and fault.refusal_kind == "arguments":
         return error(fault.reason, rejected=True)
+    if isinstance(fault, CallerError):
+        return error(fault.message)
     kind = fault.refusal_kind if isinstance(fault, Refused) else fault.kind
     return error(f"The call failed [{kind}].")
 

@@ -18,7 +18,7 @@ from luthier.serve.door import Door, own_hosts
 from luthier.serve.health import open_routes
 from luthier.serve.jwks import keys_of
 from luthier.serve.locks import Tokens
-from luthier.serve.protocol import protocol_server
+from luthier.serve.protocol import Files, protocol_server
 from luthier.serve.rest import rest_routes
 
 if TYPE_CHECKING:
@@ -82,8 +82,11 @@ class Listening:
         app: Any,
         bound: socket.socket,
         close: Callable[[], Awaitable[None]] = _nothing,
+        ending: Callable[[], None] = lambda: None,
     ) -> None:
+        """`ending` is called when it is over, before the calls at work are called off; `close` after them."""
         self._service = service
+        self._ending = ending
         self._app = app
         self._bound = bound
         self._close = close
@@ -114,9 +117,10 @@ class Listening:
         bearing = None if issuer is None or keys is None else Bearing(issuer, keys)
         bound = bind(address)
         own = own_hosts(*bound.getsockname()[:2])
+        files = Files(service, project, _client_of)
         locks = Addresses(Tokens(callers, bearing))
-        door = Door(_app(service, project, bearing), locks, project.serve, own, bearing)
-        return cls(service, door, bound, close)
+        door = Door(_app(service, project, bearing, files), locks, project.serve, own, bearing)
+        return cls(service, door, bound, close, files.watching.close)
 
     async def serve(self) -> None:
         """Answer until cancelled; then no call is taken, those at work are called off, and streams end."""
@@ -145,15 +149,21 @@ class Listening:
             await asyncio.shield(serving)
         finally:
             server.should_exit = True
+            self._ending()
             await self._service.close()
             await serving
             await self._close()
 
 
-def _app(service: Service, project: Project, bearing: Bearing | None) -> Any:
+def _client_of(request: Any) -> str:
+    name: str = request.user.display_name
+    return name
+
+
+def _app(service: Service, project: Project, bearing: Bearing | None, files: Files) -> Any:
     from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
 
-    server = protocol_server(service, lambda request: request.user.display_name)
+    server = protocol_server(service, _client_of, files=files)
     limit = project.serve.max_body_bytes
     app = server.streamable_http_app(
         streamable_http_path=PATH,

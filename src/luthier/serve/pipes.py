@@ -14,7 +14,7 @@ from luthier.serve.protocol import protocol_server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from luthier.serve.protocol import Offering
+    from luthier.serve.protocol import Files, Offering
 
 
 @contextmanager
@@ -33,13 +33,23 @@ def claimed_pipes() -> Iterator[tuple[BinaryIO, BinaryIO]]:
         os.close(nothing)
 
 
+def client_of_pipes(_: Any) -> str:
+    """Whoever started this process."""
+    return STDIO
+
+
 async def serve_pipes(
-    service: Offering, reading: BinaryIO, writing: BinaryIO, *, name: str = "luthier"
+    service: Offering,
+    reading: BinaryIO,
+    writing: BinaryIO,
+    *,
+    name: str = "luthier",
+    files: Files | None = None,
 ) -> None:
     """Serve whoever started this process, until it closes its end."""
     from mcp.server.stdio import stdio_server
 
-    server = protocol_server(service, lambda _: STDIO, name)
+    server = protocol_server(service, client_of_pipes, name, files=files)
     lines, out = cast("Any", _Lines(reading)), cast("Any", _Out(writing))
     try:
         async with stdio_server(lines, out) as (received, sent):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -11,16 +11,36 @@ import msgspec
 from luthier._version import __version__
 from luthier.errors import LuthierError, NotFoundError
 from luthier.redaction import logger
+from luthier.serve.levels import set_level
+from luthier.serve.prompts import Prompts
+from luthier.serve.reading import Reading
+from luthier.serve.rounds import Rounds
+from luthier.serve.shelf import Shelf
+from luthier.serve.watching import Watching
 from luthier.trace import PARENT, STATE, Trace
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Mapping
 
     from mcp.server import Server, ServerRequestContext
-    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
+    from mcp.server.models import InitializationOptions
+    from mcp_types import (
+        CallToolRequestParams,
+        CallToolResult,
+        InputRequiredResult,
+        ListToolsResult,
+        PaginatedRequestParams,
+        Tool,
+    )
 
+    from luthier.caller import Line
+    from luthier.clock import Clock
     from luthier.serve.answer import Answer
+    from luthier.serve.service import Service
     from luthier.serve.steps import Told
+    from luthier.serve.talk import Talk
+    from luthier.spec import Project
 
     Context = ServerRequestContext[Any, Any]
 
@@ -48,6 +68,7 @@ class Offering(Protocol):
         name: str,
         arguments: Mapping[str, Any],
         tell: Callable[[Told], None],
+        line: Line,
         *,
         trace: Trace | None = None,
     ) -> asyncio.Task[Answer]:
@@ -59,33 +80,82 @@ class Offering(Protocol):
         ...
 
 
-def protocol_server(service: Offering, client_of: Callable[[Any], str], name: str = "luthier") -> Server[Any]:
-    """A server of the SDK; `client_of` tells by the request of a transport who calls."""
-    from mcp.server import Server
+class Files:
+    """What a project offers besides tools: its resources and prompts, and who is told when they change."""
+
+    def __init__(
+        self, service: Service, project: Project, client_of: Callable[[Any], str], clock: Clock | None = None
+    ) -> None:
+        from mcp.server.subscriptions import PromptsListChanged, ToolsListChanged
+
+        self.shelf = Shelf(project)
+        self.prompts = Prompts(project, self.shelf)
+        lists = {ToolsListChanged(): service.version, PromptsListChanged(): self.prompts.version}
+        self.watching = Watching(lists, self.shelf.stamp, client_of, clock)
+
+
+def protocol_server(
+    service: Offering,
+    client_of: Callable[[Any], str],
+    name: str = "luthier",
+    *,
+    files: Files | None = None,
+    clock: Clock | None = None,
+) -> Server[Any]:
+    """A server of the SDK; `client_of` tells by the request of a transport who calls.
+
+    With `files` they are offered as well, and changes are told of.
+    """
+    from mcp.server import NotificationOptions, Server
+    from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
     from mcp.shared.exceptions import MCPError
-    from mcp_types import INVALID_PARAMS, ListToolsResult
+    from mcp_types import INVALID_PARAMS, ListToolsResult, SetLevelRequestParams
+
+    rounds = Rounds(client_of, clock)
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:  # noqa: ARG001
         listed = await service.tools(client_of(context.request))
         return ListToolsResult(tools=[tool for one in listed if (tool := _tool(one)) is not None])
 
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        told: asyncio.Queue[Told | None] = asyncio.Queue()
-        client = client_of(context.request)
-        try:
-            arguments, trace = params.arguments or {}, _trace_of(context)
-            task = await service.begin(client, params.name, arguments, told.put_nowait, trace=trace)
-        except NotFoundError:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}") from None
-        task.add_done_callback(lambda _: told.put_nowait(None))
-        try:
-            while (step := await told.get()) is not None:
-                await context.session.report_progress(step.done, step.total, step.message)
-            return _result(await task)
-        finally:
-            task.cancel()  # once, where whoever asked went away; it winds down by itself
+    async def call_tool(
+        context: Context, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        async def begin(client: str, talk: Talk) -> asyncio.Task[Answer]:
+            try:
+                arguments, trace = params.arguments or {}, _trace_of(context)
+                return await service.begin(client, params.name, arguments, talk.tell, talk, trace=trace)
+            except NotFoundError:
+                raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}") from None
 
-    return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+        turn = await rounds.turn(context, params, begin)
+        if turn.questions is not None:
+            return turn.questions
+        answer = await turn.task
+        if turn.incapable is not None and answer.is_error:
+            raise turn.incapable
+        return _result(answer)
+
+    class Telling(Server[Any]):
+        def create_initialization_options(
+            self, notification_options: NotificationOptions | None = None, *more: Any, **named: Any
+        ) -> InitializationOptions:
+            told = (
+                NotificationOptions(prompts_changed=True, tools_changed=True)
+                if files
+                else notification_options
+            )
+            return super().create_initialization_options(told, *more, **named)
+
+    server = Telling(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+    security = RequestStateSecurity(
+        keys=[os.urandom(32)], bind_principal=lambda context: client_of(context.request)
+    )
+    server.middleware.append(RequestStateBoundary(security, default_audience=name))
+    server.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
+    if files is not None:
+        Reading(files.shelf, files.prompts, rounds, client_of).handle(server)
+        files.watching.handle(server)
+    return server
 
 
 def _trace_of(context: Context) -> Trace | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from luthier.caller import NO_LINE, Line
 from luthier.errors import LuthierError, NotFoundError, SpecError
 from luthier.redaction import logger
 from luthier.serve.answer import Answer, of_error, of_result, of_run
@@ -38,9 +39,24 @@ class Service:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.broken: dict[str, SpecError] = {}
-        self.offers: dict[str, Offer] = {offer.name: offer for offer in offers_of(self._ensembles())}
+        self.offers: dict[str, Offer] = self._offered()
+        self._version = 0
         self._chosen = {name: ToolUri.parse(address) for name, address in runtime.project.serve.tools.items()}
         self._calls: set[asyncio.Task[Answer]] = set()
+
+    def version(self) -> int:
+        """What changes when the files of ensembles do; they are read again for it."""
+        if self._runtime.reread():
+            self._version += 1
+            try:
+                self.broken = {}
+                self.offers = self._offered()
+            except SpecError as error:
+                _log.warning("the changed ensembles are not offered: %s", error)
+        return self._version
+
+    def _offered(self) -> dict[str, Offer]:
+        return {offer.name: offer for offer in offers_of(self._ensembles())}
 
     def _ensembles(self) -> Iterator[Ensemble]:
         for name in self._runtime.ensembles:
@@ -51,6 +67,7 @@ class Service:
 
     async def tools(self, client: str) -> list[dict[str, Any]]:
         """The definitions that the client may see, in the order of their names."""
+        self.version()
         listed = {name: _definition(offer) for name, offer in self.offers.items() if offer.is_for(client)}
         for name, (tool, _) in (await self._chosen_tools(client)).items():
             listed.setdefault(name, _described(name, tool))
@@ -62,20 +79,23 @@ class Service:
         name: str,
         arguments: Mapping[str, Any],
         tell: Callable[[Told], None],
+        line: Line = NO_LINE,
         *,
         trace: Trace | None = None,
     ) -> asyncio.Task[Answer]:
         """Start a call; `tell` hears of each step that has ended. Raises NotFoundError for no such tool.
 
+        `line` leads to whoever called.
+
         Whoever waits for the task may go away: cancelled once, it winds down by itself.
         """
         offer, caller = self.offers.get(name), self._runtime.client(client, trace=trace)
         if offer is not None and offer.is_for(client):
-            return self._start(self._run(offer, caller, arguments, Steps(tell)))
+            return self._start(self._run(offer, caller, arguments, Steps(tell), line))
         chosen = await self._chosen_tool(caller, name) if offer is None else None
         if chosen is None:
             raise NotFoundError("tool", name)
-        return self._start(self._call(chosen, caller, arguments))
+        return self._start(self._call(chosen, caller, arguments, line))
 
     async def begin_direct(
         self, client: str, name: str, arguments: Mapping[str, Any], *, trace: Trace | None = None
@@ -108,18 +128,22 @@ class Service:
         if not task.cancelled():
             task.exception()  # seen here also where nobody waits any more
 
-    async def _run(self, offer: Offer, client: Client, arguments: Mapping[str, Any], steps: Steps) -> Answer:
+    async def _run(
+        self, offer: Offer, client: Client, arguments: Mapping[str, Any], steps: Steps, line: Line
+    ) -> Answer:
         try:
-            run = await client.run(offer.ensemble, arguments, steps)
+            run = await client.run(offer.ensemble, arguments, steps, line)
             if not run.success:
                 _log.warning("run %s of client %s failed: %s", run.id, client.id, run.error)
             return of_run(run, offer.trigger)
         except (LuthierError, RecursionError) as error:
             return _told(error, client.id, offer.name)
 
-    async def _call(self, uri: ToolUri, client: Client, arguments: Mapping[str, Any]) -> Answer:
+    async def _call(
+        self, uri: ToolUri, client: Client, arguments: Mapping[str, Any], line: Line = NO_LINE
+    ) -> Answer:
         try:
-            return of_result(await client.call(uri, arguments))
+            return of_result(await client.call(uri, arguments, line))
         except (LuthierError, RecursionError) as error:
             return _told(error, client.id, str(uri))
 

@@ -43,9 +43,11 @@ from luthier.spec.paths import check_paths, ensemble_files
 from luthier.spec.policy import LabelTest, Policies, PolicyRule
 from luthier.spec.profile import Hole, LaunchProfile, Sandbox
 from luthier.spec.project import Auth, Breaker, EnvFile, Launch, Project, ServerEntry, Tls, ToolFilter
+from luthier.spec.prompt import Argument, Message, Prompt, load_prompt, prompt_files
 from luthier.spec.provider import Provider
 from luthier.spec.read import load_ensemble, read_ensemble
 from luthier.spec.read_project import find_project, load_project, read_project
+from luthier.spec.resources import Resource, Variable
 from luthier.spec.scripts import entry_names, entry_point, find_script
 from luthier.spec.serve import Serve
 from luthier.spec.trigger import ApiTrigger, McpTrigger, Trigger
@@ -55,6 +57,7 @@ __all__ = [
     "NOWHERE",
     "ApiConfig",
     "ApiTrigger",
+    "Argument",
     "Auth",
     "BranchFlow",
     "Breaker",
@@ -79,13 +82,16 @@ __all__ = [
     "LaunchProfile",
     "MapReduceFlow",
     "McpTrigger",
+    "Message",
     "Origin",
     "OutputBlock",
     "ParallelFlow",
     "Policies",
     "PolicyRule",
     "Project",
+    "Prompt",
     "Provider",
+    "Resource",
     "Retry",
     "Sandbox",
     "Serve",
@@ -101,6 +107,7 @@ __all__ = [
     "TransformConfig",
     "Trigger",
     "TryFlow",
+    "Variable",
     "WaitFor",
     "WhileFlow",
     "bind_inputs",
@@ -116,6 +123,8 @@ __all__ = [
     "load",
     "load_ensemble",
     "load_project",
+    "load_prompt",
+    "prompt_files",
     "read_ensemble",
     "read_entry",
     "read_input_text",

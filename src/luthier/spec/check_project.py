@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from luthier.errors import Fault, SpecError
 from luthier.secrets import STORED, Reference, find
 from luthier.spec.check_launch import check_launch
 from luthier.spec.credentials import SECRET_FIELDS, written_credentials
 from luthier.spec.document import dotted
+from luthier.spec.prompt import examine_prompt, prompt_files
 from luthier.spec.reader import camel
 from luthier.spec.script_check import script_faults
 from luthier.spec.urls import rules_of, told, urls_of
@@ -19,7 +21,6 @@ from luthier.web import form_fault
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from luthier.errors import Fault
     from luthier.spec.project import Project, ServerEntry
     from luthier.spec.provider import Provider
 
@@ -41,7 +42,30 @@ def check_project(project: Project, environ: Mapping[str, str]) -> list[Fault]:
         faults += _check_provider(provider, names)
     for index, script in enumerate(project.custom_tools):
         faults += script_faults(project.root, script, project.origin, "custom_tools", index)
+    faults += _check_served(project)
     return faults
+
+
+def _check_served(project: Project) -> Iterator[Fault]:
+    """Files that are offered and not there, and what is wrong with prompts."""
+    serve, origin = project.serve, project.origin
+    for index, resource in enumerate(serve.resources):
+        if not resource.is_template and not (project.root / resource.file).is_file():
+            message = f"there is no file {quoted(resource.file)}: it cannot be read"
+            yield origin.fault(message, "serve", "resources", index, "file", warning=True)
+    if serve.prompts and not (project.root / serve.prompts).is_dir():
+        yield origin.fault(f"there is no folder {quoted(serve.prompts)}", "serve", "prompts", warning=True)
+    names: dict[str, str] = {}
+    for path in prompt_files(project):
+        try:
+            prompt, found = examine_prompt(path)
+        except SpecError as error:
+            yield from error.faults
+            continue
+        yield from found
+        if names.setdefault(prompt.name, prompt.file) != prompt.file:
+            message = f"{names[prompt.name]} has the name {quoted(prompt.name)} too"
+            yield Fault(message, prompt.file, suggestion="write `name: …`")
 
 
 def _check_provider(provider: Provider, names: Mapping[str, str]) -> Iterator[Fault]:

@@ -6,6 +6,7 @@ A client's token is never in the file: it is a reference to one, or the SHA-256 
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from luthier.secrets import find
 from luthier.spec.issuer import Issuer, read_issuer
 from luthier.spec.reader import Found, Reader
+from luthier.spec.resources import Resource, read_resources
 from luthier.spec.words import kind, listed, meant, quoted
 from luthier.uri import ToolUri
 
@@ -50,7 +52,8 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
 
     `tools`: the address of each tool that is offered as it is, by the name that it is offered under; where
     that is the address itself, which may be a pattern (`mcp://git/*`), tools have the names that models see.
-    `hosts` and `origins` are accepted besides those of the address that is listened on.
+    `hosts` and `origins` are accepted besides those of the address that is listened on. `resources` are files
+    that clients may read; `prompts` is the folder of those that they may ask for, "" for none.
     """
 
     clients: dict[str, ServedClient] = {}
@@ -58,6 +61,8 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     tools: dict[str, str] = {}
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    prompts: str = ""
     max_body_bytes: int = MAX_BODY_BYTES
 
     def __repr__(self) -> str:
@@ -75,10 +80,20 @@ def read_serve(reader: Reader) -> Serve:
         tools=_read_tools(inner),
         hosts=_fitting(inner, "hosts", HOST, "is not a host, such as tools.example.com or 10.0.0.1:8443"),
         origins=_fitting(inner, "origins", ORIGIN, "is not an origin, such as https://app.example.com"),
+        resources=read_resources(inner),
+        prompts=_read_prompts(inner),
         max_body_bytes=inner.whole("max_body_bytes", low=1) or MAX_BODY_BYTES,
     )
     inner.done({"tokens": "tokens stand under the client that holds them: `clients: {NAME: [TOKEN]}`"})
     return serve
+
+
+def _read_prompts(reader: Reader) -> str:
+    folder = reader.text("prompts") or ""
+    path = PurePosixPath(folder)
+    if path.is_absolute() or ".." in path.parts or "\0" in folder:
+        reader.sink.add("`prompts` is a folder inside the project", reader.places["prompts"])
+    return folder
 
 
 def read_tokens(sink: Sink, found: Found) -> tuple[str, ...]:
@@ -132,22 +147,27 @@ def _read_client(sink: Sink, found: Found) -> ServedClient:
 
 
 def _read_tools(reader: Reader) -> dict[str, str]:
-    """A list of addresses and patterns, or a mapping from the name that a tool is offered under."""
+    """Addresses and patterns in a list, names and addresses in a mapping; the list may hold such mappings."""
     found = reader.take("tools")
     if found is None:
         return {}
-    if isinstance(found.value, list):
-        texts = reader.sink.texts(*found) or ()
-        places = [((*found.path, index), "", text) for index, text in enumerate(texts)]
-    elif isinstance(found.value, dict):
-        places = [((*found.path, name), str(name), text) for name, text in found.value.items()]
-    else:
-        reader.sink.wrong("a list of tool addresses, or a mapping of names to them", *found)
-        return {}
+    many = isinstance(found.value, list)
+    parts = [((*found.path, at), part) for at, part in enumerate(found.value)] if many else [found]
     read: dict[str, str] = {}
-    for path, name, text in places:
-        if _is_address(reader.sink, path, name, text):
-            read[name or text] = text
+    for path, part in parts:
+        if isinstance(part, dict):
+            written = [((*path, name), str(name), text) for name, text in part.items()]
+        elif many and isinstance(part, str):
+            written = [(path, "", part)]
+        elif many:
+            reader.sink.wrong("text", path, part)
+            continue
+        else:
+            reader.sink.wrong("a list of tool addresses, or a mapping of names to them", path, part)
+            continue
+        for place, name, text in written:
+            if _is_address(reader.sink, place, name, text):
+                read[name or text] = text
     return read
 
 

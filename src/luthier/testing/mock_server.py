@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from luthier.caller import NO_LINE, Line
 from luthier.clock import sleep
 from luthier.errors import LuthierError, NotFoundError, WireError
 from luthier.serve import Listening
@@ -73,6 +74,7 @@ class MockOffering:
         name: str,
         arguments: Mapping[str, Any],
         tell: Callable[[Told], None],  # noqa: ARG002
+        line: Line = NO_LINE,  # noqa: ARG002
         *,
         trace: Trace | None = None,  # noqa: ARG002
     ) -> asyncio.Task[Answer]:

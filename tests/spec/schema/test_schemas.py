@@ -46,6 +46,7 @@ BEYOND = (
     r"is not the name of a file|absolute path without|sqlite|is the path of a SQLite|the pattern of",
     r"the argument |the program |begins with -|cannot be printed|not a name of an environment variable",
     r"password of `store`|cannot have one name",
+    r"is no variable|stands twice|the same variables|inside the project|folder of their own|another resource",
     # What takes the machine.
     r"cannot be read|own folder, or one around|lies among what",
 )

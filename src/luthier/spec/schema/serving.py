@@ -140,6 +140,30 @@ _ISSUER = mapping(
     key("allow_private", holds=FLAG, says="Whether its addresses may be private or this machine's own."),
 )
 
+_TOOL_NAMES: Schema = {
+    "type": "object",
+    "propertyNames": exactly(TOOL_NAME.pattern),
+    "additionalProperties": {**_ADDRESS, "not": {"pattern": r"[*?\[]"}},
+}
+_VARIABLE = mapping(
+    key("description", holds=TEXT, says="For people."),
+    key("enum", holds=TEXTS, says="What it may be; any text without it."),
+)
+_RESOURCE = mapping(
+    key("uri", holds=FILLED, says="Its address, perhaps with {variables}.", needed=True),
+    key("file", holds=FILLED, says="Its file in the project, with the same variables.", needed=True),
+    key("name", holds=TEXT, says="A short name; else that of the file."),
+    key("title", holds=TEXT, says="A name for people."),
+    key("description", holds=TEXT, says="What it is."),
+    key("mime_type", holds=TEXT, says="Its type; else as its name says."),
+    key(
+        "variables",
+        holds={"type": "object", "additionalProperties": {"anyOf": [_VARIABLE, {"type": "null"}]}},
+        says="What is known of the variables.",
+    ),
+    key("clients", holds=TEXTS, says="Who may read it; every client without it."),
+)
+
 SERVE = mapping(
     key(
         "clients",
@@ -153,16 +177,11 @@ SERVE = mapping(
     key("oauth", holds=_ISSUER, says="An authorization server whose tokens are taken too."),
     key(
         "tools",
-        holds=either(
-            items_of(_ADDRESS),
-            {
-                "type": "object",
-                "propertyNames": exactly(TOOL_NAME.pattern),
-                "additionalProperties": {**_ADDRESS, "not": {"pattern": r"[*?\[]"}},
-            },
-        ),
+        holds=either(items_of(either(_ADDRESS, _TOOL_NAMES)), _TOOL_NAMES),
         says="Tools that are offered as they are: addresses and patterns, or names for addresses.",
     ),
+    key("resources", holds=items_of(_RESOURCE), says="Files that clients may read."),
+    key("prompts", holds=TEXT, says="The folder of prompts that clients may ask for."),
     key("hosts", holds=items_of(exactly(HOST.pattern)), says="Names that this server is called by."),
     key("origins", holds=items_of(exactly(ORIGIN.pattern)), says="Pages that may call it."),
     key("max_body_bytes", holds=whole(1), says="The largest request; 4 MiB without it."),
