@@ -88,6 +88,7 @@ def house(
     server: MemoryServer | None = None,
     entry: dict[str, Any] | None = None,
     serve: dict[str, Any] | None = None,
+    says: dict[str, Any] | None = None,
     **parts: Any,
 ) -> Runtime:
     parts = {"ensembles": ENSEMBLES, "audit": MemoryAudit(), **parts}
@@ -96,10 +97,11 @@ def house(
             "mcpServers": {"greeter": {"command": "python", "args": ["none.py"], **(entry or {})}},
             "expose_env": ["KEY_OF_HOUSE"],
             "serve": serve or {},
+            **(says or {}),
         },
         root=root,
         transports={"greeter": (server or greeter()).transport},
-        environ={"KEY_OF_HOUSE": SECRET, "CI": "c" * 40, "BOSS": "b" * 40},
+        environ={"KEY_OF_HOUSE": SECRET, "CI": "c" * 40, "BOSS": "b" * 40, "HOOK": "h" * 40},
         **parts,
     )
 

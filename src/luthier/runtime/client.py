@@ -61,10 +61,21 @@ class Client:
         with self._lines.during(context.root, line):
             return await self._runs.play(ensemble, Labelled(dict(inputs), UNTRUSTED), context, observer)
 
-    def start(self, ensemble: Ensemble, inputs: Mapping[str, Any], *observers: Observer) -> RunHandle:
-        """Begin a run that goes on by itself. Raises InputError before anything starts."""
-        context = self._context(self._runs.new_id())
-        return self._runs.start(ensemble, Labelled(dict(inputs), UNTRUSTED), context, *observers)
+    def start(
+        self,
+        ensemble: Ensemble,
+        inputs: Mapping[str, Any],
+        *observers: Observer,
+        run_timeout: float | None = None,
+        durable: bool = False,
+    ) -> RunHandle:
+        """Begin a run that goes on by itself. Raises InputError before anything starts.
+
+        `run_timeout` is seconds for the whole run.
+        """
+        context = self._context(self._runs.new_id(), self._runs.until(run_timeout))
+        given = Labelled(dict(inputs), UNTRUSTED)
+        return self._runs.start(ensemble, given, context, *observers, durable=durable)
 
     async def call(self, uri: ToolUri, arguments: Mapping[str, Any], line: Line = NO_LINE) -> ToolResult:
         """Call one tool. Raises Refused, and NotFoundError also for a tool that the client may not use."""
@@ -94,8 +105,8 @@ class Client:
         except (NotFoundError, WireError):
             return ()
 
-    def _context(self, root: str) -> CallContext:
-        return CallContext(principals=(self.principal,), root=root, trace=self._trace)
+    def _context(self, root: str, deadline: float | None = None) -> CallContext:
+        return CallContext(principals=(self.principal,), root=root, deadline=deadline, trace=self._trace)
 
 
 def _fits(tool: Tool, address: ToolUri) -> bool:

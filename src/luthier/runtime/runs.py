@@ -82,10 +82,16 @@ class Runs:
         limit: int = 50,
         status: Status | None = None,
         ensemble: str | None = None,
+        principal: str | None = None,
         before: str | None = None,
     ) -> tuple[RunRow, ...]:
-        """How runs stand, the newest first; `before` is the id of a run that was listed last. StoreError."""
-        return self._store.list(limit=limit, status=status, ensemble=ensemble, before=before)
+        """How runs stand, the newest first; `before` is the id of a run that was listed last. StoreError.
+
+        `principal`: only what it began, and what was begun inside of that.
+        """
+        return self._store.list(
+            limit=limit, status=status, ensemble=ensemble, principal=principal, before=before
+        )
 
     def get(self, id: str) -> RunRow:
         """How one run stands. Raises NotFoundError and StoreError."""
@@ -109,6 +115,10 @@ class Runs:
     def new_id(self) -> str:
         """An id for a run that is about to be made: the `root` of its context."""
         return self._services.new_id()
+
+    def until(self, seconds: float | None) -> float | None:
+        """The moment so many seconds from now, as contexts have it; None: no end."""
+        return None if seconds is None else self._services.clock.monotonic() + seconds
 
     async def play(
         self,

@@ -337,8 +337,7 @@ class Runtime:
         return self.runs.start(found, given, self._operator(run_timeout), durable=durable)
 
     def _operator(self, timeout: float | None) -> CallContext:
-        deadline = None if timeout is None else self._clock.monotonic() + timeout
-        return CallContext(principals=(OPERATOR,), deadline=deadline)
+        return CallContext(principals=(OPERATOR,), deadline=self.runs.until(timeout))
 
     def reread(self) -> bool:
         """Read the files of ensembles again, if one has changed; whether one has."""

@@ -102,10 +102,15 @@ def _failed(run: Run) -> Answer:
     fault = run.error or {}
     where = f" at step {fault['step']}" if fault.get("step") else ""
     kind = str(fault.get("kind", "code"))
-    told = kind not in _INNER and label.confidentiality is not Confidentiality.secret
+    told = is_told(kind, label)
     said = f": {fault.get('message', '')}" if told else ""
     # Without the words of the failure nothing of what it came from is in it.
     return error(f"Execution failed{where} [{kind}]{said}", label=label if told else UNTRUSTED, run=run.id)
+
+
+def is_told(kind: str, label: Label) -> bool:
+    """Whether the words of a failure of that kind, whose steps have this label, are the caller's to know."""
+    return kind not in _INNER and label.confidentiality is not Confidentiality.secret
 
 
 def _withheld(run: str = "") -> Answer:

@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Any, Self
 from luthier.clock import SystemClock
 from luthier.errors import Fault, LuthierError, SpecError
 from luthier.serve.addresses import Addresses
+from luthier.serve.api import api_routes, nothing_here
 from luthier.serve.bearing import Bearing
 from luthier.serve.callers import Callers
 from luthier.serve.direct import Direct
 from luthier.serve.door import Door, own_hosts
 from luthier.serve.health import open_routes
+from luthier.serve.hooks import trigger_routes
 from luthier.serve.jwks import keys_of
 from luthier.serve.locks import Tokens
 from luthier.serve.protocol import Files, protocol_server
 from luthier.serve.rest import rest_routes
+from luthier.serve.triggers import Keys, triggers_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+    from starlette.routing import Route
 
     from luthier.clock import Clock
     from luthier.serve.protocol import Offering
@@ -115,11 +120,19 @@ class Listening:
             raise _fault(message, "listen on 127.0.0.1, or write `environment: production`")
         keys, close = (None, _nothing) if issuer is None else keys_of(issuer, project, environ, clock)
         bearing = None if issuer is None or keys is None else Bearing(issuer, keys)
+        given = Keys(callers=callers, bearing=bearing, environ=environ, clock=clock)
+        triggers = triggers_of(service.ensembles.values(), given)
         bound = bind(address)
         own = own_hosts(*bound.getsockname()[:2])
+        locks = Addresses(Tokens(callers, bearing), triggers)
         files = Files(service, project, _client_of)
-        locks = Addresses(Tokens(callers, bearing))
-        door = Door(_app(service, project, bearing, files), locks, project.serve, own, bearing)
+        routes = [
+            *rest_routes(service),
+            *open_routes(service, bearing),
+            *api_routes(service, clock, bearing),
+            *trigger_routes(triggers, service),
+        ]
+        door = Door(_app(service, project, routes, files), locks, project.serve, own, bearing)
         return cls(service, door, bound, close, files.watching.close)
 
     async def serve(self) -> None:
@@ -160,8 +173,9 @@ def _client_of(request: Any) -> str:
     return name
 
 
-def _app(service: Service, project: Project, bearing: Bearing | None, files: Files) -> Any:
+def _app(service: Service, project: Project, routes: list[Route], files: Files) -> Any:
     from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+    from starlette.exceptions import HTTPException
 
     server = protocol_server(service, _client_of, files=files)
     limit = project.serve.max_body_bytes
@@ -170,6 +184,7 @@ def _app(service: Service, project: Project, bearing: Bearing | None, files: Fil
         max_request_body_size=limit,
         # The door has looked at Host and Origin, for every path and not only for this one.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        custom_starlette_routes=[*rest_routes(service), *open_routes(service, bearing)],
+        custom_starlette_routes=routes,
     )
+    app.add_exception_handler(HTTPException, nothing_here)
     return RequestBodyLimitMiddleware(Direct(app, service, PATH), limit)

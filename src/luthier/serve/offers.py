@@ -9,7 +9,7 @@ import msgspec
 
 from luthier.errors import Fault, SpecError
 from luthier.expr import Scope
-from luthier.spec import Ensemble, McpTrigger
+from luthier.spec import ApiTrigger, Ensemble, McpTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,6 +51,20 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         if trigger.clients is not None:
             return client in trigger.clients
         return trigger.tokens is None or client == STDIO
+
+
+def may_run(ensemble: Ensemble, client: str) -> bool:
+    """Whether the client may run it by its own name: as an `api` trigger says, or as it may call its tool."""
+    for trigger in ensemble.triggers:
+        match trigger:
+            case McpTrigger() if Offer(ensemble=ensemble, trigger=trigger).is_for(client):
+                return True
+            case ApiTrigger(clients=clients) if not client.startswith(OWN):
+                if clients is None or client in clients:
+                    return True
+            case _:
+                pass
+    return False
 
 
 def offers_of(ensembles: Iterable[Ensemble]) -> tuple[Offer, ...]:

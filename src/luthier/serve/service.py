@@ -9,7 +9,8 @@ from luthier.caller import NO_LINE, Line
 from luthier.errors import LuthierError, NotFoundError, SpecError
 from luthier.redaction import logger
 from luthier.serve.answer import Answer, of_error, of_result, of_run
-from luthier.serve.offers import OWN, input_schema, offers_of
+from luthier.serve.board import Board
+from luthier.serve.offers import OWN, input_schema, may_run, offers_of
 from luthier.serve.steps import Steps
 from luthier.spec.serve import is_pattern
 from luthier.tools.naming import model_name
@@ -30,23 +31,25 @@ _log = logger("luthier.serve")
 
 
 class Service:
-    """The offers of one runtime, and the calls of them that are being made.
+    """The ensembles and offers of one runtime, and the calls of them that are being made.
 
     `broken` are ensembles with faults: each costs itself only. Raises SpecError where two tools are offered
     under one name.
     """
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
         self.broken: dict[str, SpecError] = {}
+        self.ensembles: dict[str, Ensemble] = {}
         self.offers: dict[str, Offer] = self._offered()
+        self.board = Board(runtime)
         self._version = 0
         self._chosen = {name: ToolUri.parse(address) for name, address in runtime.project.serve.tools.items()}
         self._calls: set[asyncio.Task[Answer]] = set()
 
     def version(self) -> int:
         """What changes when the files of ensembles do; they are read again for it."""
-        if self._runtime.reread():
+        if self.runtime.reread():
             self._version += 1
             try:
                 self.broken = {}
@@ -56,12 +59,15 @@ class Service:
         return self._version
 
     def _offered(self) -> dict[str, Offer]:
-        return {offer.name: offer for offer in offers_of(self._ensembles())}
+        read = {ensemble.name: ensemble for ensemble in self._ensembles()}
+        offers = {offer.name: offer for offer in offers_of(read.values())}
+        self.ensembles = read
+        return offers
 
     def _ensembles(self) -> Iterator[Ensemble]:
-        for name in self._runtime.ensembles:
+        for name in self.runtime.ensembles:
             try:
-                yield self._runtime.ensemble(name)
+                yield self.runtime.ensemble(name)
             except SpecError as error:
                 self.broken[name] = error
 
@@ -89,7 +95,7 @@ class Service:
 
         Whoever waits for the task may go away: cancelled once, it winds down by itself.
         """
-        offer, caller = self.offers.get(name), self._runtime.client(client, trace=trace)
+        offer, caller = self.offers.get(name), self.runtime.client(client, trace=trace)
         if offer is not None and offer.is_for(client):
             return self._start(self._run(offer, caller, arguments, Steps(tell), line))
         chosen = await self._chosen_tool(caller, name) if offer is None else None
@@ -101,16 +107,21 @@ class Service:
         self, client: str, name: str, arguments: Mapping[str, Any], *, trace: Trace | None = None
     ) -> asyncio.Task[Answer] | None:
         """Start a call of a server's tool, which says nothing before its answer; None: it is no such tool."""
-        caller = self._runtime.client(client, trace=trace)
+        caller = self.runtime.client(client, trace=trace)
         chosen = await self._chosen_tool(caller, name) if name not in self.offers else None
         if chosen is None or chosen.scheme != "mcp":
             return None
         return self._start(self._call(chosen, caller, arguments))
 
+    def runnable(self, client: str) -> dict[str, Ensemble]:
+        """The ensembles that the client may run by their own names."""
+        return {name: one for name, one in self.ensembles.items() if may_run(one, client)}
+
     async def close(self) -> None:
         """Call off all that is being done, and wait until it has let go."""
         for task in self._calls:
             task.cancel()
+        await self.board.close()
         await self.idle()
 
     async def idle(self) -> None:
@@ -151,7 +162,7 @@ class Service:
         """The tools that are offered as they are, by the names that they are offered under."""
         if client.startswith(OWN):
             return {}  # such a token opens its own ensemble
-        caller = self._runtime.client(client)
+        caller = self.runtime.client(client)
         addresses = set(self._chosen.values())
         listed = dict(zip(addresses, await asyncio.gather(*map(caller.tools, addresses)), strict=True))
         found: dict[str, tuple[Tool, ToolUri]] = {}

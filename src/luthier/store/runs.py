@@ -67,16 +67,15 @@ class SqlRuns:
         limit: int = 50,
         status: Status | None = None,
         ensemble: str | None = None,
+        principal: str | None = None,
         before: str | None = None,
     ) -> tuple[RunRow, ...]:
         wanted: dict[str, Any] = {}
         conditions = ["1 = 1"]
-        if status is not None:
-            conditions.append("status = :status")
-            wanted["status"] = status
-        if ensemble is not None:
-            conditions.append("ensemble = :ensemble")
-            wanted["ensemble"] = ensemble
+        for name, value in (("status", status), ("ensemble", ensemble), ("principal", principal)):
+            if value is not None:
+                conditions.append(f"{name} = :{name}")
+                wanted[name] = value
         first = self.row(before) if before is not None else None
         if first is not None:
             conditions.append("(started_at < :at OR (started_at = :at AND id < :before))")

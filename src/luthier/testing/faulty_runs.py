@@ -65,9 +65,12 @@ class FaultyRuns:
         limit: int = 50,
         status: Status | None = None,
         ensemble: str | None = None,
+        principal: str | None = None,
         before: str | None = None,
     ) -> tuple[RunRow, ...]:
-        return self.store.list(limit=limit, status=status, ensemble=ensemble, before=before)
+        return self.store.list(
+            limit=limit, status=status, ensemble=ensemble, principal=principal, before=before
+        )
 
     def below(self, root: str) -> tuple[RunRow, ...]:
         return self.store.below(root)

@@ -114,6 +114,7 @@ class RunStore(Protocol):
         limit: int = 50,
         status: Status | None = None,
         ensemble: str | None = None,
+        principal: str | None = None,
         before: str | None = None,
     ) -> tuple[RunRow, ...]:
         """Runs, the newest first: those that others started inside among them. `before` is a run's id."""
@@ -169,6 +170,7 @@ class MemoryRuns:
         limit: int = 50,
         status: Status | None = None,
         ensemble: str | None = None,
+        principal: str | None = None,
         before: str | None = None,
     ) -> tuple[RunRow, ...]:
         with self._lock:
@@ -179,6 +181,7 @@ class MemoryRuns:
             for row in rows
             if status in (None, row.status)
             and ensemble in (None, row.ensemble)
+            and principal in (None, row.principal)
             and (first is None or _age(row) < _age(first))
         )
         return tuple(islice(found, limit))

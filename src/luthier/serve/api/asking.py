@@ -1,0 +1,150 @@
+"""A request of the API as its endpoint gets it: who asks, and body and query read by their models.
+
+Whatever is wrong with a request is found here or by the endpoint before it starts anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from luthier.errors import InputError, LuthierError, NotFoundError, Refused, StoreError
+from luthier.redaction import logger
+from luthier.serve.api.shapes import Problem
+from luthier.serve.api.views import of_fault
+from luthier.serve.caller import Caller, Refusal
+from luthier.serve.door import challenge, missing_role
+from luthier.trace import PARENT, STATE, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from luthier.serve.api.endpoints import Endpoint
+    from luthier.serve.bearing import Bearing
+
+_log = logger("luthier.serve")
+JSON = "application/json"
+
+
+class Rejected(Exception):
+    """A request that is not done, and why."""
+
+    def __init__(self, status: int, error: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.problem = Problem(error=error, message=message)
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """One request."""
+
+    caller: Caller
+    request: Any
+    body: Any = None
+    query: Any = None
+
+    @property
+    def name(self) -> str:
+        """The part of the address that says what it is about."""
+        return str(next(iter(self.request.path_params.values())))
+
+    def accepts(self, kind: str) -> bool:
+        """Whether the caller asks for an answer of this kind by its name."""
+        listed = self.request.headers.get("accept", "").lower().split(",")
+        return any(part.partition(";")[0].strip() == kind for part in listed)
+
+    def prefers(self, word: str) -> bool:
+        """Whether a `Prefer` header says this (RFC 7240)."""
+        listed = ",".join(self.request.headers.getlist("prefer")).lower().split(",")
+        return any(part.partition(";")[0].strip() == word for part in listed)
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that the request belongs to, where its headers say one."""
+        return Trace.read(*map(self.request.headers.get, (PARENT, STATE)))
+
+    async def gone(self) -> None:
+        """Wait until whoever asked has gone away; its body has been read."""
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
+
+
+async def read(request: Request, endpoint: Endpoint) -> Ask:
+    """Read a request. Raises Rejected."""
+    body = None if endpoint.body is None else await _body(request, endpoint.body)
+    return Ask(
+        caller=request.scope["caller"],
+        request=request,
+        body=body,
+        query=None if endpoint.query is None else _query(request, endpoint.query),
+    )
+
+
+async def answered(
+    request: Request, endpoint: Endpoint, work: Callable[[Ask], Awaitable[Response]], bearing: Bearing | None
+) -> Response:
+    """The response of an endpoint; what it cannot do is told in the one shape."""
+    caller: Caller = request.scope["caller"]
+    if endpoint.role and not caller.may(endpoint.role):
+        refusal = missing_role(caller, endpoint.role)
+        _log.warning("refused %s %s: %s", request.method, request.url.path, refusal.why)
+        return refused(refusal, bearing)
+    try:
+        return await work(await read(request, endpoint))
+    except Rejected as error:
+        return reply(error.problem, error.status)
+    except InputError as error:
+        return reply(of_fault(error), 400)
+    except NotFoundError as error:
+        return reply(Problem(error="Not found", message=f"There is no {error.what} {error.name!r}."), 404)
+    except Refused as error:
+        return reply(Problem(error="Refused", message=error.reason), 403)
+    except (StoreError, TimeoutError) as error:
+        _log.error("%s %s failed: %s", request.method, request.url.path, error)
+        return reply(Problem(error="Unavailable", message="The store cannot be reached."), 503)
+    except (LuthierError, RecursionError) as error:
+        _log.error("%s %s failed: %s", request.method, request.url.path, error)
+        return reply(Problem(error="Failed", message="The request could not be done."), 500)
+
+
+async def nothing_here(_: Request, error: Any) -> Response:
+    """The answer where there is nothing, or nothing that is asked for in this way."""
+    return reply(Problem(error=error.detail, message="See /openapi.json."), error.status_code, error.headers)
+
+
+def refused(refusal: Refusal, bearing: Bearing | None) -> Response:
+    """The answer to who is known and may not."""
+    found = reply(Problem(error="Forbidden", message=refusal.message), refusal.status)
+    found.headers.update(challenge(refusal, bearing))
+    return found
+
+
+def reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    from starlette.responses import Response
+
+    return Response(msgspec.json.encode(value), status, headers, media_type=JSON)
+
+
+async def _body(request: Request, model: type[Any]) -> Any:
+    text = await request.body()
+    kinds = request.headers.getlist("content-type")
+    kind = kinds[0].partition(";")[0].strip().lower() if kinds else ""
+    if text and (kind != JSON or len(kinds) > 1):
+        raise Rejected(415, "Unsupported media type", f"The body must be {JSON}, not {kind or 'of no type'}.")
+    try:
+        return msgspec.json.decode(text or b"{}", type=model)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Rejected(400, "Invalid body", str(error)) from None
+
+
+def _query(request: Request, model: type[Any]) -> Any:
+    given = dict(request.query_params)
+    try:
+        return msgspec.convert(given, model, strict=False)
+    except msgspec.ValidationError as error:
+        raise Rejected(400, "Invalid query", str(error)) from None
