@@ -14,6 +14,7 @@ from luthier.errors import ConnectError, StoreError
 from luthier.spec import ServerEntry, ToolFilter
 from luthier.taint import Labelled
 from luthier.workflows import Ledger, MemoryRuns, Writer, decode, encode_all, plan, prepared, resumed
+from luthier.workflows.record import CallIntended
 from luthier.workflows.taking import take
 from tests.workflows.house import LONG, Gate, House, read
 
@@ -120,7 +121,7 @@ class Kept(MemoryRuns):
 
 
 class World:
-    """Counts what is done to it. `cut` is called after its `at`th act, in which the process is to end."""
+    """Counts what is done to it. `cut` is called in its `at`th act, in which something is to go wrong."""
 
     def __init__(self, at: int = 0, cut: Any = None) -> None:
         self.done: Counter[str] = Counter()
@@ -169,11 +170,12 @@ def services(world: World, store: RunStore, ledger: Ledger, writer: Writer) -> S
     )
 
 
-async def begun(text: str, world: World, store: RunStore) -> Run:
+async def begun(text: str, world: World, store: RunStore, **rest: Any) -> Run:
     """A durable run of an ensemble, from its beginning."""
     writer = Writer(store)
     given = services(world, store, Ledger(writer), writer)
-    made = prepared(read(text), Labelled({}), services=given, context=CallContext(root=RUN), id=RUN)
+    context = CallContext(root=RUN)
+    made = prepared(read(text), Labelled({}), services=given, context=context, id=RUN, **rest)
     try:
         async with asyncio.timeout(LONG):
             return await made.run()
@@ -199,9 +201,17 @@ async def gone_on(text: str, world: World, store: RunStore, *, end: bool = False
         await asyncio.to_thread(writer.close)
 
 
+def intended(store: RunStore) -> set[str]:
+    """The keys of all acts that the records announce."""
+    records = [store.read(row.id) for row in store.list(limit=1000)]
+    calls = [entry.data for record in records for entry in record if isinstance(entry.data, CallIntended)]
+    return {call.arguments.value["key"] for call in calls}
+
+
 async def cut_off(text: str, world: World, store: FaultyRuns) -> Run | None:
-    """The run, or None where it was cut off."""
+    """The run, or None where it was cut off: then nothing was done that is not written."""
     try:
         return await begun(text, world, store)
     except StoreError:
+        assert set(world.done) <= intended(store)
         return None

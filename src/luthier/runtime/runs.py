@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.clock import sleep
-from luthier.errors import LuthierError, NotFoundError, RunChangedError, RunError, StoreError
+from luthier.errors import LuthierError, NotFoundError, RunChangedError, RunError, RunLostError, StoreError
 from luthier.events import Observers
 from luthier.redaction import logger
 from luthier.trace import Trace
 from luthier.workflows import Ledger, MemoryRuns, Writer, plan, prepared, resumed
 from luthier.workflows.ending import end_here, end_rest
-from luthier.workflows.owners import BEAT, is_gone, me
+from luthier.workflows.owners import BEAT, is_gone, me, release
 from luthier.workflows.runs import OPEN
 from luthier.workflows.taking import take
 from luthier.workflows.waiting import is_decided
@@ -71,7 +71,7 @@ class Runs:
         self._forget = forget
         self._find = find
         self._going: set[asyncio.Task[Run]] = set()
-        self._live: dict[str, Execution] = {}  # durable ones
+        self._live: dict[str, Execution] = {}
         self._watching: asyncio.Task[None] | None = None
 
     # What is kept
@@ -96,6 +96,8 @@ class Runs:
     def get(self, id: str) -> RunRow:
         """How one run stands. Raises NotFoundError and StoreError."""
         row = self._store.row(id)
+        if row is None and id in self._live:  # not written yet
+            return self._live[id].row
         if row is None:
             raise NotFoundError("run", id, hint="See which there are: luthier runs list")
         return row
@@ -103,7 +105,7 @@ class Runs:
     def record(self, id: str) -> tuple[Entry, ...]:
         """What happened in a run so far. Raises NotFoundError, RecordError and StoreError."""
         self.get(id)
-        return self._store.read(id)
+        return self._live[id].record if id in self._live else self._store.read(id)
 
     def interrupted(self, row: RunRow) -> bool:
         """Whether the run goes on nowhere, and can be resumed."""
@@ -172,13 +174,15 @@ class Runs:
         raise RunError(f"The run {id} waits for somebody to decide.", run=id, hint=hint)
 
     async def cancel(self, id: str) -> RunRow:
-        """End a durable run, wherever it is, and say how it then stands.
+        """End a run that goes on here, or a durable one wherever it is, and say how it then stands.
 
         Its `finally` steps run. Raises RunError for one that has ended, and the same as `resume`.
         """
         row = self._open_root(await asyncio.to_thread(self.get, id))
         if id in self._live:
             self._live[id].cancel()
+        elif not row.durable:
+            pass  # it has ended meanwhile
         elif is_gone(id, row.owner, row.beat_at, self._clock.now()):
             await self._end(row)
         else:
@@ -219,18 +223,24 @@ class Runs:
         services = self._served(*observers, ledger=Ledger(self._writer) if durable else None)
         id = context.root or services.new_id()
         context = msgspec.structs.replace(context, root=id, trace=context.trace or Trace.fresh())
-        made = prepared(ensemble, inputs, services=services, context=context, id=id)
-        if durable:
-            self._live[id] = made
+        self._live[id] = made = prepared(ensemble, inputs, services=services, context=context, id=id)
         return made
 
     async def _taken(self, id: str, *observers: Observer, ensemble: Ensemble | None = None) -> Execution:
         row = self._open_root(await asyncio.to_thread(self.get, id))
+        if id in self._live:
+            raise RunLostError(id, row.owner)
+        if not row.durable:
+            raise RunError(f"The run {id} is not durable, so it cannot be gone on with.", run=id)
         found = ensemble or self._find(row.ensemble, row.file)
         now = self._clock.now()
         taken = await asyncio.to_thread(take, self._store, row, plan(found).digest(), now)
         services = self._served(*observers, ledger=Ledger(self._writer, resumed=True))
-        self._live[id] = made = resumed(found, taken, services=services)
+        try:
+            self._live[id] = made = resumed(found, taken, services=services)
+        except BaseException:
+            release(id)
+            raise
         return made
 
     def _open_root(self, row: RunRow) -> RunRow:
@@ -257,7 +267,7 @@ class Runs:
         return msgspec.structs.replace(self._services, observers=heard, ledger=ledger)
 
     async def _tracked(self, made: Execution) -> Run:
-        durable = made.id in self._live
+        durable = made.durable
         if durable and self._watching is None:
             self._watching = asyncio.get_running_loop().create_task(self._watch())
         try:
@@ -280,11 +290,12 @@ class Runs:
         beat = self._clock.monotonic() + BEAT
         while True:
             await sleep(self._clock, LOOK)
-            if not self._live:
+            durable = [id for id, one in self._live.items() if one.durable]
+            if not durable:
                 self._watching = None
                 return
             try:
-                for id in await asyncio.to_thread(self._store.stopped, tuple(self._live)):
+                for id in await asyncio.to_thread(self._store.stopped, durable):
                     if id in self._live:
                         self._live[id].cancel()
                 if self._clock.monotonic() >= beat:

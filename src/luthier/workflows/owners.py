@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import socket
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,8 +19,21 @@ SILENCE = 60.0
 BEAT = 15.0
 """Seconds between two signs of life."""
 
-driven: set[str] = set()
-"""The runs that this process drives."""
+_driven: set[str] = set()  # the runs that this process drives
+_lock = threading.Lock()
+
+
+def claim(run: str) -> bool:
+    """Drive a run from now on; False where this process does already."""
+    with _lock:
+        free = run not in _driven
+        _driven.add(run)
+        return free
+
+
+def release(run: str) -> None:
+    """Drive it no more."""
+    _driven.discard(run)
 
 
 @functools.cache
@@ -36,7 +50,7 @@ def is_gone(run: str, owner: str, beat_at: float, now: float) -> bool:
     if not owner:
         return True
     if owner == me():
-        return run not in driven
+        return run not in _driven
     where, _, since = owner.rpartition(":")
     machine, _, number = where.rpartition(":")
     if machine != _machine():

@@ -28,7 +28,7 @@ _log = logger("luthier.workflows")
 class Recorder:
     """`parent` is the run around this one, `now` its start in Unix seconds, `past` what happened before.
 
-    Read `entries`, `state` and `journal`, which is None of a run that is not durable; change them by
+    Read `entries`, `state`, `row` and `journal`, which is None of a run that is not durable; change them by
     `append` and `recall` only.
     """
 
@@ -51,7 +51,7 @@ class Recorder:
         self._services = services
         self._clock = services.clock
         self._context = context
-        self._row = RunRow(
+        self.row = RunRow(
             id=context.run,
             ensemble=plan.ensemble,
             principal=context.principals[0],
@@ -117,7 +117,7 @@ class Recorder:
         if self._services.runs is None or self.journal is not None or not self.entries:
             return
         try:
-            row = ended_row(self._row, self.state.ended, self.entries[-1].at)
+            row = ended_row(self.row, self.state.ended, self.entries[-1].at)
             self._services.runs.create(row, self.entries)
         except Exception as error:  # noqa: BLE001  (logged)
             _log.warning("the record of run %s could not be kept: %s", self._context.run, error)
@@ -126,5 +126,5 @@ class Recorder:
         ledger = self._services.ledger
         if ledger is None:
             return None
-        row = msgspec.structs.replace(self._row, durable=True, owner=me(), beat_at=self._clock.now())
+        row = msgspec.structs.replace(self.row, durable=True, owner=me(), beat_at=self._clock.now())
         return Journal(ledger, row, new=not self.past)

@@ -18,7 +18,7 @@ from luthier.trace import Trace
 from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
 from luthier.workflows.fields import initial_state
-from luthier.workflows.owners import driven
+from luthier.workflows.owners import claim, release
 from luthier.workflows.plan import plan
 from luthier.workflows.record import Suspended
 from luthier.workflows.recorder import Recorder
@@ -28,7 +28,9 @@ from luthier.workflows.waiting import news_for
 if TYPE_CHECKING:
     from luthier.spec import Ensemble
     from luthier.workflows.plan import Plan
+    from luthier.workflows.record import Entry
     from luthier.workflows.run import Run
+    from luthier.workflows.runs import RunRow
     from luthier.workflows.services import Services
 
 DEPTH = 16
@@ -74,18 +76,33 @@ class Execution:
         written: it has stopped then, and can be resumed.
         """
         cache, key = self._services.cache, self._key
-        await self._learn()
-        found = await cache.get(key) if key else None
-        driven.add(self.id)
+        claim(self.id)
         try:
+            await self._learn()
+            found = await cache.get(key) if key else None
             ended = await self._driver.run(None if found is None else found.joined(self._inputs.whole))
         finally:
-            driven.discard(self.id)
+            release(self.id)
         await self._clear(ended)
         memory = self._driver.memory() if key and ended.success and not ended.cached else None
         if memory is not None and self._ensemble.cache is not None:
             await cache.put(key, memory, self._ensemble.cache.ttl)
         return ended
+
+    @property
+    def durable(self) -> bool:
+        return self._recorder.journal is not None
+
+    @property
+    def row(self) -> RunRow:
+        """How it stands while it goes on."""
+        journal = self._recorder.journal
+        return self._recorder.row if journal is None else journal.row
+
+    @property
+    def record(self) -> tuple[Entry, ...]:
+        """What happened so far."""
+        return tuple(self._recorder.entries)
 
     async def _learn(self) -> None:
         """See what was decided since the run was left."""

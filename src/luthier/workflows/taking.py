@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from luthier.errors import RecordError, RunChangedError, RunLostError
-from luthier.workflows.owners import is_gone, me
+from luthier.workflows.owners import claim, is_gone, me, release
 from luthier.workflows.record import Entry, RunEnded, RunStarted, RunTaken
 from luthier.workflows.runs import RunRow, RunStore
 
@@ -29,7 +29,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 def take(store: RunStore, row: RunRow, digest: str, now: float) -> Taken:
-    """Take it. `digest` is that of the plan as it is today.
+    """Take it, until `release`. `digest` is that of the plan as it is today.
 
     Raises RunLostError where another process drives it, RunChangedError where it began with another plan,
     RecordError and StoreError.
@@ -40,9 +40,13 @@ def take(store: RunStore, row: RunRow, digest: str, now: float) -> Taken:
         raise RunChangedError(row.id, row.ensemble, row.file)
     if taken.ended:
         return taken
-    if not is_gone(row.id, row.owner, row.beat_at, now):
+    if not is_gone(row.id, row.owner, row.beat_at, now) or not claim(row.id):
         raise RunLostError(row.id, row.owner)
     entry = Entry(seq=len(record) + 1, at=now, data=RunTaken(owner=me()))
     ours = msgspec.structs.replace(row, status="running", owner=me(), beat_at=now, waiting=())
-    store.append(row.id, [entry], row=ours)
+    try:
+        store.append(row.id, [entry], row=ours)
+    except BaseException:
+        release(row.id)
+        raise
     return Taken(ours, (*record, entry))
