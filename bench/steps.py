@@ -32,6 +32,8 @@ MEASURES = (
     Measure("row", 1, "1,000 steps in a row", 0.2),
     Measure("code", 1, "1,000 functions in a loop", None),
     Measure("fan", 10, "100 side by side", 0.5),
+    Measure("loop-durable", 1, "1,000 steps in a loop, durable", 0.2),
+    Measure("fan-durable", 4, "100 side by side, durable", 0.3),
 )
 
 

@@ -76,7 +76,7 @@ async def main() -> None:
                 ensemble = runtime.ensemble(written)
 
                 async def work() -> int:
-                    run = await runtime.run(ensemble, **how)
+                    run = await runtime.run(ensemble, {}, **how)
                     output = sum(run.output) if isinstance(run.output, list) else run.output
                     expect((output, run.error), (expected, None))
                     return units
@@ -91,6 +91,8 @@ async def main() -> None:
                     "row": work(in_a_row(), STEPS, STEPS),
                     "code": work(loop(CODE), STEPS, STEPS),
                     "fan": work(side_by_side(), WIDTH, all_items),
+                    "loop-durable": work(counting, STEPS, STEPS, durable=True),
+                    "fan-durable": work(side_by_side(), WIDTH, all_items, durable=True),
                 }
             )
 
