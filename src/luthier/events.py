@@ -15,7 +15,7 @@ from luthier.redaction import logger, redact
 from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _log = logger("luthier.events")
 
@@ -182,11 +182,20 @@ class Observer(Protocol):
         """Take note of one event."""
 
 
+def _flattened(observers: Iterable[Observer]) -> Iterator[Observer]:
+    """Each listener, those within others among them: what is said is looked over once."""
+    for one in observers:
+        if isinstance(one, Observers):
+            yield from one._observers  # noqa: SLF001  (of the same class)
+        else:
+            yield one
+
+
 class Observers:
     """All who listen, as one. A listener that raises is logged and passed over."""
 
     def __init__(self, observers: Iterable[Observer] = ()) -> None:
-        self._observers = tuple(observers)
+        self._observers = tuple(_flattened(observers))
 
     def notify(self, event: Event) -> None:
         event = _redacted(event)

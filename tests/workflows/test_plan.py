@@ -7,7 +7,7 @@ import pytest
 from luthier.errors import SpecError
 from luthier.spec import Ensemble, FlowStep, ParallelFlow, Step, TransformConfig
 from luthier.workflows import Plan, plan
-from luthier.workflows.plan import OUTPUTS, arrange
+from luthier.workflows.plan import OUTPUTS, Plans, arrange
 from tests.workflows.house import read
 from tests.workflows.playing import group, node
 
@@ -217,3 +217,14 @@ class TestDigest:
 
     def test_it_changes_with_the_outputs(self) -> None:
         assert steps(self.TEXT).digest() != steps(self.TEXT, more="outputs: {x: 1}\n").digest()
+
+
+class TestPlans:
+    def test_an_ensemble_is_planned_once(self) -> None:
+        ensemble, plans = Ensemble(name="t", steps=(made("a"),)), Plans()
+        assert plans.of(ensemble) is plans.of(ensemble)
+
+    def test_another_of_the_same_name_has_a_plan_of_its_own(self) -> None:
+        plans = Plans()
+        one, other = (Ensemble(name="t", steps=(made(name),)) for name in "ab")
+        assert [tuple(plans.of(ensemble).nodes) for ensemble in (one, other, one)] == [("a",), ("b",), ("a",)]

@@ -12,7 +12,7 @@ from luthier.errors import LuthierError, NotFoundError, RunChangedError, RunErro
 from luthier.events import Observers
 from luthier.redaction import logger
 from luthier.trace import Trace
-from luthier.workflows import Ledger, MemoryRuns, Writer, plan, prepared, resumed
+from luthier.workflows import Ledger, MemoryRuns, Writer, prepared, resumed
 from luthier.workflows.ending import end_here, end_rest
 from luthier.workflows.owners import BEAT, is_gone, me, release
 from luthier.workflows.runs import OPEN
@@ -234,7 +234,7 @@ class Runs:
             raise RunError(f"The run {id} is not durable, so it cannot be gone on with.", run=id)
         found = ensemble or self._find(row.ensemble, row.file)
         now = self._clock.now()
-        taken = await asyncio.to_thread(take, self._store, row, plan(found).digest(), now)
+        taken = await asyncio.to_thread(take, self._store, row, self._services.plans.of(found).digest(), now)
         services = self._served(*observers, ledger=Ledger(self._writer, resumed=True))
         try:
             self._live[id] = made = resumed(found, taken, services=services)

@@ -386,10 +386,12 @@ class Driver:
         data = settle(self._state, key, outcome)
         if isinstance(data, StepEnded):
             progress = self._state.nodes[key]
-            scope = self._scope_of(progress)
-            if self._state.stopped is None:
-                data = instead(progress.node, data, scope)
-            data = with_state(progress, data, outcome, scope, self._types)
+            step = progress.node.step
+            if step is not None and (step.on_timeout is not None or step.state is not None):
+                scope = self._scope_of(progress)
+                if self._state.stopped is None:
+                    data = instead(progress.node, data, scope)
+                data = with_state(progress, data, outcome, scope, self._types)
             self._end(key, data)
         else:
             self._append(data, key, number)

@@ -12,6 +12,7 @@ loop: who names it waits for the loop, and what the body names outside is waited
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ OUTPUTS = ""
 """Stands for the ensemble's outputs among those who look."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """`nodes` in written order, and what follows from them, by key.
 
     `around`: the groups around a node, outermost first; `loops`: those of them that repeat it. `waits`: whom
@@ -78,9 +79,27 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def digest(self) -> str:
         """SHA-256 of everything that decides what a run of it does; the same for the same file."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         parts = [list(self.nodes.values()), self.outputs, self.blocks, self.last]
         text = msgspec.json.encode(parts, enc_hook=_spelled, order="deterministic")
         return hashlib.sha256(text).hexdigest()
+
+
+class Plans:
+    """The plan of each ensemble, made once: neither changes. Of one name, that which was asked for last."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[Ensemble, Plan]] = {}
+
+    def of(self, ensemble: Ensemble) -> Plan:
+        """Raises SpecError, as `plan` does."""
+        made = self._made.get(ensemble.name)
+        if made is None or made[0] is not ensemble:
+            made = self._made[ensemble.name] = ensemble, plan(ensemble)
+        return made[1]
 
 
 def plan(ensemble: Ensemble) -> Plan:

@@ -3,6 +3,9 @@
 It holds values with their labels, which the events (lossy) and the audit log (no values) do not. In a file
 each entry is one line of JSON. A value labelled secret is not kept: null stands in its place, and `withheld`
 names the place; a secret that this process knows is blotted out of any other value.
+
+Nothing that an entry holds can lead back to it, so entries are none of the garbage collector's business
+(`gc=False`): a long run has many thousands of them.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ End = Literal["ok", "failed", "skipped", "blocked", "cancelled"]
 """How a step ends: by itself, by its own condition, by another step's failure, or by being called off."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class Failure(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why something failed. `facts` stand beside kind and message; `note` is for the operator only."""
 
     kind: str
@@ -45,7 +48,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         return {**self.facts, "kind": self.kind, "message": self.message}
 
 
-class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
+class RunStarted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`plan` is the plan's digest, `parent` the run around this one, `control` the caller's branch.
 
     `principals` are those who call, outermost first; `deadline` is in Unix seconds.
@@ -62,13 +65,13 @@ class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
 
 
-class RunTaken(msgspec.Struct, frozen=True, kw_only=True):
+class RunTaken(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A process goes on with the run from here: the number of this entry keeps all others from it."""
 
     owner: str
 
 
-class BranchTaken(msgspec.Struct, frozen=True, kw_only=True):
+class BranchTaken(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A condition was read: true or false, with the label of what it looked at.
 
     Of a switch: whether one of its cases is meant, and which.
@@ -79,17 +82,17 @@ class BranchTaken(msgspec.Struct, frozen=True, kw_only=True):
     label: Label = TRUSTED
 
 
-class ItemsRead(msgspec.Struct, frozen=True, kw_only=True):
+class ItemsRead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The list that a loop goes over."""
 
     items: Labelled[Any] = NULL
 
 
-class StepStarted(msgspec.Struct, frozen=True, kw_only=True):
+class StepStarted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An attempt began. A parallel group starts too, when its members may."""
 
 
-class CallIntended(msgspec.Struct, frozen=True, kw_only=True):
+class CallIntended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A call is about to be handed to the gate."""
 
     call: str
@@ -97,7 +100,7 @@ class CallIntended(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Labelled[Any] = NULL
 
 
-class CallSettled(msgspec.Struct, frozen=True, kw_only=True):
+class CallSettled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How the call came back: ok, error (the tool's own), or the kind of the refusal or fault."""
 
     call: str
@@ -105,7 +108,7 @@ class CallSettled(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0.0
 
 
-class Suspended(msgspec.Struct, frozen=True, kw_only=True):
+class Suspended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The attempt has let go, and goes on when somebody has decided about one of these requests.
 
     `what` it waits for: an answer, an approval of its call, what a server asks back, or a run inside. `token`
@@ -122,7 +125,7 @@ class Suspended(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
 
 
-class Resumed(msgspec.Struct, frozen=True, kw_only=True):
+class Resumed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """It was decided, or its time is up: the attempt is made again. `by` is empty where nobody decided."""
 
     decision: Verdict
@@ -132,7 +135,7 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class AttemptFailed(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptFailed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An attempt failed and another will be made `retry_in` seconds later."""
 
     error: Failure
@@ -140,7 +143,7 @@ class AttemptFailed(msgspec.Struct, frozen=True, kw_only=True):
     label: Label = TRUSTED
 
 
-class StepEnded(msgspec.Struct, frozen=True, kw_only=True):
+class StepEnded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The one end of a step. `label` is that of its status fields; `duration` is milliseconds.
 
     `state` are the fields of the run's state that it sets.
@@ -155,13 +158,13 @@ class StepEnded(msgspec.Struct, frozen=True, kw_only=True):
     state: Labelled[Any] = NULL
 
 
-class RunHalted(msgspec.Struct, frozen=True, kw_only=True):
+class RunHalted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The run is stopped from outside, by its user or its deadline: steps that run are cancelled."""
 
     error: Failure
 
 
-class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
+class RunEnded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`error` is set where the run failed, and `step` is where. `response` is `{status, headers}`."""
 
     success: bool
@@ -191,7 +194,7 @@ Data = (
 KINDS: dict[str, Callable[..., Data]] = {kind.__name__: kind for kind in get_args(Data)}
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing that happened. `seq` counts from 1, `at` is Unix seconds, `step` is empty for the run."""
 
     seq: int

@@ -19,7 +19,6 @@ from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
 from luthier.workflows.fields import initial_state
 from luthier.workflows.owners import claim, release
-from luthier.workflows.plan import plan
 from luthier.workflows.record import Suspended
 from luthier.workflows.recorder import Recorder
 from luthier.workflows.taking import Taken, take
@@ -132,7 +131,7 @@ class Execution:
         if ledger is not None and ledger.resumed and store is not None:
             row = await asyncio.to_thread(store.row, id)
             if row is not None:
-                now, digest = self._services.clock.now(), plan(inner).digest()
+                now, digest = self._services.clock.now(), self._services.plans.of(inner).digest()
                 took = await asyncio.to_thread(take, store, row, digest, now)
                 made = resumed(inner, took, services=self._services, caller=caller)
                 return await made.run()
@@ -171,7 +170,7 @@ def prepared(
         deadline=deadline,
         durable=services.ledger is not None,
     )
-    recorder = Recorder(plan(ensemble), services, within, parent=context.run, now=now)
+    recorder = Recorder(services.plans.of(ensemble), services, within, parent=context.run, now=now)
     return Execution(ensemble, bound, recorder, services, within)
 
 
@@ -196,7 +195,12 @@ def resumed(
         durable=True,
     )
     recorder = Recorder(
-        plan(ensemble), services, context, parent=started.parent, now=taken.row.started_at, past=taken.record
+        services.plans.of(ensemble),
+        services,
+        context,
+        parent=started.parent,
+        now=taken.row.started_at,
+        past=taken.record,
     )
     return Execution(ensemble, started.inputs, recorder, services, context)
 

@@ -18,6 +18,7 @@ from luthier.govern import Desk
 from luthier.spec import Ensemble, Project
 from luthier.workflows.caching import Cache
 from luthier.workflows.journal import Ledger, Writer
+from luthier.workflows.plan import Plans
 from luthier.workflows.runs import RunStore
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Ledger | None = None
     state: StateStore = msgspec.field(default_factory=MemoryState)
     new_id: Callable[[], str] = new_run_id
+    plans: Plans = msgspec.field(default_factory=Plans)
 
     @property
     def cache(self) -> Cache:
