@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from luthier.redaction import logger, redact
+from luthier.taint import UNTRUSTED, Label
 from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
@@ -55,10 +56,14 @@ class ServerStopped(_Event, frozen=True):
 
 
 class ServerNoise(_Event, frozen=True):
-    """Something on the wire was not a message, or not a usable one, and was passed over."""
+    """Something on the wire was not a message, or not a usable one, and was passed over.
+
+    What a server says by itself has its label: here, in the next, and where it tells of progress.
+    """
 
     server: str
     message: str
+    label: Label = UNTRUSTED
 
 
 class ToolsChanged(_Event, frozen=True):
@@ -68,6 +73,7 @@ class ToolsChanged(_Event, frozen=True):
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    label: Label = UNTRUSTED
 
 
 class CallStarted(_Event, frozen=True):
@@ -90,6 +96,7 @@ class CallProgressed(_Event, frozen=True):
     message: str = ""
     run: str = ""
     step: str = ""
+    label: Label = UNTRUSTED
 
 
 class CallEnded(_Event, frozen=True):

@@ -28,6 +28,7 @@ from luthier.events import (
     ServerStopped,
 )
 from luthier.spec import ServerEntry
+from luthier.taint import UNTRUSTED, Label, Source
 from luthier.tools import Tool
 from luthier.uri import ToolUri
 from luthier.wire import Handlers, MemoryServer
@@ -337,6 +338,8 @@ async def test_progress_is_told_with_the_call_it_belongs_to() -> None:
         ("c7", 2, 2, "step 2"),
     ]
     assert {(event.run, event.step, str(event.uri)) for event in events} == {("r1", "s1", "mcp://lute/slow")}
+    label = UNTRUSTED.join(Label(sources=frozenset({Source("lute", "slow", "c7")})))
+    assert {event.label for event in events} == {label}
 
 
 @pytest.mark.parametrize("options", [{"timeout": 2.0}, {"context": CallContext(deadline=2.0)}])
@@ -502,6 +505,7 @@ async def test_the_old_list_is_kept_and_told_of_when_the_new_one_cannot_be_read(
     (noise,) = house.notebook.of(ServerNoise)
     assert noise.message.startswith("the list of tools could not be read again, the old one is kept: ")
     assert "no list today" in noise.message
+    assert noise.label == UNTRUSTED.join(Label(sources=frozenset({Source(noise.server, "")})))
 
 
 async def test_a_call_that_waits_for_a_first_connection_says_so_when_its_time_is_up() -> None:

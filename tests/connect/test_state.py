@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from luthier.connect import AsideState, MemoryState
+from luthier.connect import AsideState, MemoryState, OwnState
 from luthier.store import DEFAULT, Database, SqlState
 
 if TYPE_CHECKING:
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from luthier.connect import StateStore
 
 
-@pytest.fixture(params=["memory", "aside", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "aside", "own", "sqlite", "postgres"])
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateStore]:
     if request.param == "memory":
         yield MemoryState()
         return
     if request.param == "aside":
         yield AsideState(MemoryState(), ["git"])
+        return
+    if request.param == "own":
+        yield OwnState(MemoryState(), "house")
         return
     url = DEFAULT if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     database = Database(url, tmp_path)
@@ -131,3 +134,30 @@ def test_what_is_kept_of_servers_set_aside_never_meets_what_is_known_of_the_real
     assert real.list("pins") == {"git": "real", "web": "real"}
     assert (real.list("shown"), real.list("eras")) == ({}, {})
     assert real.list("disabled") == {"server:git": "mocked"}
+
+
+def test_projects_that_share_a_store_have_pins_of_their_own() -> None:
+    shared = MemoryState()
+    one, other = OwnState(shared, "one"), OwnState(shared, "one/other")
+    assert one.swap("pins", "git", None, "mine")
+    assert other.swap("pins", "git", None, "theirs")
+    one.put("shown", "git", 1)
+    assert (one.get("pins", "git"), other.get("pins", "git")) == ("mine", "theirs")
+    assert (one.list("pins"), other.list("pins")) == ({"git": "mine"}, {"git": "theirs"})
+    assert other.get("shown", "git") is None
+    other.put("disabled", "server:git", 1)
+    assert one.list("disabled") == {"server:git": 1}  # what is turned off is so for all
+    one.delete("shown", "git")
+    assert one.get("shown", "git") is None
+
+
+def test_pins_of_the_time_before_are_read_until_there_are_newer_ones() -> None:
+    shared = MemoryState()
+    shared.put("pins", "git", "before")
+    one, other = OwnState(shared, "one"), OwnState(shared, "other")
+    assert (one.get("pins", "git"), one.list("pins")) == ("before", {"git": "before"})
+    assert not one.swap("pins", "git", "something else", "new")
+    assert other.swap("pins", "git", "before", "newer")
+    assert (other.get("pins", "git"), other.list("pins")) == ("newer", {"git": "newer"})
+    assert not other.swap("pins", "git", "before", "newest")
+    assert shared.get("pins", "git") == "before"

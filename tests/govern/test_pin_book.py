@@ -16,6 +16,7 @@ from luthier.errors import AuditError, NotFoundError, Refused, StoreError
 from luthier.events import ToolsChanged
 from luthier.govern import Decided, Intent, MemoryAudit, PinBook
 from luthier.govern.pin_book import PINS, SHOWN
+from luthier.taint import UNTRUSTED, Label, Source
 from luthier.tools import DroppedTool, Refusal, ToolResult
 from luthier.uri import ToolUri
 from luthier.wire import MemoryServer
@@ -147,6 +148,7 @@ async def test_an_addition_is_held_back_a_removal_is_told_and_each_change_once()
         assert "is new" in refusal.reason
     (told,) = gate.notebook.of(ToolsChanged)
     assert (told.server, told.at) == ("lute", gate.clock.now())
+    assert told.label == UNTRUSTED.join(Label(sources=frozenset({Source("lute", "")})))
     assert (told.added, told.removed, told.changed) == (("string",), ("tune",), ())
     del server.tools["string"]
     server.tools["tune"] = 1

@@ -178,3 +178,26 @@ def test_a_look_into_the_store_loads_no_sqlalchemy(registered: Path) -> None:
         env={name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")},
     )  # fmt: skip
     assert (done.stdout.strip(), done.stderr) == ("set()", "")
+
+
+# A store that several projects share
+
+
+@pytest.mark.parametrize("said", ["name: {}\n", ""])
+async def test_two_projects_with_one_store_do_not_pin_over_each_other(tmp_path: Path, said: str) -> None:
+    projects = []
+    for name, tool in (("here", "play"), ("there", "sing")):
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "luthier.yaml"
+        file.write_text(
+            f"{said}store: sqlite:///../shared.db\nservers: {{lute: {{command: python, args: [x.py]}}}}\n"
+        )
+        lute = MemoryServer("lute", {tool: lambda _: "la"})
+        projects.append((file, lute, f"mcp://lute/{tool}"))
+    for _ in range(2):
+        for file, lute, uri in projects:
+            async with Runtime.open(file, transports={"lute": lute.transport}, environ={}) as rt:
+                assert (await rt.call(uri)).content == "la"
+                assert list(rt.state.list("pins")) == ["lute"]
+    with closing(Database("sqlite:///shared.db", tmp_path)) as database:
+        assert len(SqlState(database).list("pins")) == 2

@@ -151,6 +151,43 @@ def test_an_ensemble_outside_of_every_project_says_so() -> None:
     ]
 
 
+def test_names_of_servers_that_are_not_there_are_warned_of_wherever_they_are_written(tmp_path: Path) -> None:
+    project = """\
+mcpServers:
+  git: {command: python, args: [-m, git]}
+policies:
+  rules:
+    - {name: good, when: {tool: ["mcp://git/*", "mcp://g*/log", "*", "builtin://http"]}, then: ask}
+    - {name: bad, when: {tool: ["mcp://git/*", mcp://gti/log]}, then: deny}
+budgets:
+  - {per: hour, calls: 1, server: git*}
+  - {per: hour, calls: 1, server: web, tool: "mcp://web*/fetch"}
+serve:
+  tools: {log: mcp://git/log, old: mcp://svn/log}
+"""
+    said = "fits nothing: there is no server"
+    assert Folder(tmp_path, {"luthier.yaml": project}).told() == [
+        f"warning luthier.yaml:6:7: `mcp://gti/log` {said} `gti` in the project (did you mean git?)",
+        f"warning luthier.yaml:9:35: `web` {said} `web` in the project",
+        f"warning luthier.yaml:9:46: `mcp://web*/fetch` {said} `web*` in the project",
+        f"warning luthier.yaml:11:30: `mcp://svn/log` {said} `svn` in the project",
+    ]
+
+
+def test_a_bare_list_of_rules_and_a_list_of_offers_are_looked_at_too(tmp_path: Path) -> None:
+    project = """\
+policies:
+  - {when: {tool: mcp://svn/log}, then: deny}
+serve:
+  tools: [mcp://svn/*]
+"""
+    told = Folder(tmp_path, {"luthier.yaml": project}).told()
+    assert [line.partition(": ")[0] for line in told] == [
+        "warning luthier.yaml:2:5",
+        "warning luthier.yaml:4:11",
+    ]
+
+
 def test_calls_that_will_fail_are_warned_of(tmp_path: Path) -> None:
     servers = "mcpServers:\n  git: {command: uvx, args: [x], disabled: true, allowed_agents: [reviewer]}\n"
     folder = Folder(tmp_path, {"luthier.yaml": servers, "ensembles/a.yaml": CALL})

@@ -244,6 +244,29 @@ def test_policies_tell_where_they_are_written(tmp_path: Path) -> None:
     assert policies.rules[0].place.endswith(":4:7 (policies.rules[0])")
 
 
+@pytest.mark.parametrize(
+    ("entry", "key", "nobody"),
+    [
+        ({"allowed_agents": None}, "allowed_agents", "nobody"),
+        ({"allowedAgents": None}, "allowedAgents", "nobody"),
+        ({"tools": None}, "tools", "none"),
+        ({"tool_names": None}, "tool_names", "none"),
+        *(
+            ({"tools": {key: None}}, key, "none")
+            for key in ("allow", "deny", "ask", "idempotent", "read_only")
+        ),
+    ],
+)
+def test_a_list_of_who_may_that_was_left_empty_is_neither_nobody_nor_everybody(
+    entry: dict[str, Any], key: str, nobody: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        read_project({"mcpServers": {"git": {"command": "git", **entry}}})
+    (fault,) = caught.value.faults
+    assert fault.message.endswith(f": `{key}` is empty")
+    assert fault.suggestion == f"[] for {nobody}, or leave the key out"
+
+
 def test_without_a_default_what_no_rule_fits_is_allowed() -> None:
     rules = [{"then": "deny", "when": {"label": {"source": "mail/*"}}}]
     for said in (rules, {"rules": rules}):

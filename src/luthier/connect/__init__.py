@@ -5,7 +5,7 @@ from luthier.connect.learned import Learned, Lesson, MemoryLearned, StoredLearne
 from luthier.connect.manager import ConnectionManager
 from luthier.connect.registry import ServerRegistry
 from luthier.connect.report import ServerReport
-from luthier.connect.state import AsideState, MemoryState, StateStore
+from luthier.connect.state import AsideState, MemoryState, OwnState, StateStore
 from luthier.connect.stores import MemoryServers, Servers, ServerStore, YamlServers
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "MemoryLearned",
     "MemoryServers",
     "MemoryState",
+    "OwnState",
     "ServerRegistry",
     "ServerReport",
     "ServerStore",

@@ -12,6 +12,7 @@ from luthier.clock import Deadline
 from luthier.connect.schemas import Schemas
 from luthier.errors import CallTimeoutError, ConnectionLostError
 from luthier.events import CallProgressed
+from luthier.taint import Label, Source
 from luthier.tools.output import checked
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Carrier:
                 timeout=soft - now,
                 timeout_max=None if longest is None else longest - now,
                 meta=None if call.context.trace is None else call.context.trace.meta,
-                on_progress=partial(self._progressed, call),
+                on_progress=partial(self._progressed, server, call),
                 headers=call.headers,
                 forms=call.forms,
             )
@@ -119,7 +120,10 @@ class Carrier:
         own = None if timeout is None else self._clock.monotonic() + timeout
         return _earlier(own, None if context is None else context.deadline)
 
-    def _progressed(self, call: ToolCall, progress: float, total: float | None, message: str) -> None:
+    def _progressed(
+        self, server: Server, call: ToolCall, progress: float, total: float | None, message: str
+    ) -> None:
+        source = Source(call.uri.server, call.uri.name, call.id)
         self._observers.notify(
             CallProgressed(
                 at=self._clock.now(),
@@ -130,6 +134,7 @@ class Carrier:
                 message=message,
                 run=call.context.run,
                 step=call.context.step,
+                label=server.entry.trust.join(Label(sources=frozenset({source}))),
             )
         )
 

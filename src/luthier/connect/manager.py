@@ -18,6 +18,7 @@ from luthier.connect.openings import Openings
 from luthier.connect.report import ServerReport
 from luthier.errors import WireError
 from luthier.events import Observers, ServerNoise
+from luthier.taint import UNTRUSTED, Label, Source
 from luthier.uri import ToolUri
 from luthier.wire import Handlers
 
@@ -217,4 +218,7 @@ class ConnectionManager:
         return HttpRemotes(clock=self._clock, environ=self._environ, tokens=make(), show=self._show)
 
     def _noise(self, server: str, message: str) -> None:
-        self._observers.notify(ServerNoise(at=self._clock.now(), server=server, message=message))
+        entry = self.registry.find(server)
+        trust = UNTRUSTED if entry is None else entry.trust
+        label = trust.join(Label(sources=frozenset({Source(server, "")})))
+        self._observers.notify(ServerNoise(at=self._clock.now(), server=server, message=message, label=label))

@@ -119,6 +119,52 @@ class AsideState:
         return kind in self._OF_SERVERS and key.partition(":")[0] in self._servers  # eras: `server:hash`
 
 
+class OwnState:
+    """A store that several projects share, as one of them sees it: the pins in it are its own.
+
+    Pins of the time before each project had its own are read where there is nothing newer.
+    """
+
+    _OWN = frozenset({"pins", "shown"})
+
+    def __init__(self, store: StateStore, project: str) -> None:
+        self._store = store
+        self._prefix = f"{project}/"
+
+    def get(self, kind: str, key: str) -> Any | None:
+        value = self._store.get(kind, self._key(kind, key))
+        return self._store.get(kind, key) if value is None and kind == "pins" else value
+
+    def list(self, kind: str) -> dict[str, Any]:
+        there = self._store.list(kind)
+        if kind not in self._OWN:
+            return there
+        cut = len(self._prefix)
+        own = {key[cut:]: value for key, value in there.items() if key.startswith(self._prefix)}
+        before = there if kind == "pins" else {}
+        found = {key: value for key, value in {**before, **own}.items() if "/" not in key}
+        return dict(sorted(found.items()))
+
+    def put(self, kind: str, key: str, value: Any) -> None:
+        self._store.put(kind, self._key(kind, key), value)
+
+    def delete(self, kind: str, key: str) -> None:
+        self._store.delete(kind, self._key(kind, key))
+
+    def swap(self, kind: str, key: str, expected: Any | None, value: Any | None) -> bool:
+        own = self._key(kind, key)
+        if kind == "pins" and expected is not None and self._store.get(kind, own) is None:
+            before = value_text(self._store.get(kind, key))
+            return before == value_text(expected) and self._store.swap(kind, own, None, value)
+        return self._store.swap(kind, own, expected, value)
+
+    def revision(self) -> int:
+        return self._store.revision()
+
+    def _key(self, kind: str, key: str) -> str:
+        return self._prefix + key if kind in self._OWN else key
+
+
 def value_text(value: Any | None) -> str | None:
     """A value as it is kept: JSON with sorted keys, so that equal values are equal texts."""
     return None if value is None else _ENCODER.encode(value).decode()

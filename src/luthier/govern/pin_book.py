@@ -24,6 +24,7 @@ from luthier.govern.pins import Judgement, Pin, Review
 from luthier.govern.records import Decided, Pinned
 from luthier.govern.storing import asked
 from luthier.redaction import logger
+from luthier.taint import UNTRUSTED, Label, Source
 from luthier.text import near
 from luthier.uri import ToolUri
 
@@ -53,7 +54,8 @@ _MANY = 16  # definitions whose canonical form is made beside the loop, not on i
 class PinBook:
     """`production`: nothing is pinned by itself.
 
-    `audit` is told what a person approves, before it counts, and what pinned itself.
+    `audit` is told what a person approves, before it counts, and what pinned itself; `trust` is what the
+    entry of a server says of it.
     """
 
     def __init__(
@@ -64,12 +66,14 @@ class PinBook:
         observers: Observers | None = None,
         production: bool = False,
         audit: AuditLog | None = None,
+        trust: Callable[[str], Label] = lambda _: UNTRUSTED,
     ) -> None:
         self._store = store
         self._audit = audit
         self._clock = clock
         self._observers = observers or Observers()
         self._production = production
+        self._trust = trust
         self._good: dict[int, Tool] = {}  # the tools themselves, so that their ids stay theirs
         self._raws: dict[str, dict[str, str]] = {}  # of each pin of a server, the hash of its bytes
         self._told: dict[str, tuple[Any, ...]] = {}  # of each server, what differed when it was last told
@@ -246,6 +250,7 @@ class PinBook:
                 changed=_those(judgement, "changed"),
                 added=_those(judgement, "new"),
                 removed=judgement.removed,
+                label=self._trust(server).join(Label(sources=frozenset({Source(server, "")}))),
             )
         )
 

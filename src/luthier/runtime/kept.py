@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.errors import LuthierError
 from luthier.govern.pin_book import PINS
-from luthier.store import SqlState, database_of
+from luthier.runtime.sources import state_in
+from luthier.store import database_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ def kept_tools(project: Project, environ: Mapping[str, str]) -> dict[str, dict[s
         if database is None or database.address.file is None:
             return {}
         with closing(database):
-            stored = SqlState(database).list(PINS) if database.standing() == "current" else {}
+            stored = state_in(database, project).list(PINS) if database.standing() == "current" else {}
     except LuthierError:
         return {}
     return {server: schemas_of(pins) for server, pins in stored.items()}

@@ -53,11 +53,11 @@ from luthier.runtime.parts import (
     with_servers,
 )
 from luthier.runtime.runs import RunHandle, Runs
-from luthier.runtime.sources import sources_of, warn_of_written_credentials
+from luthier.runtime.sources import sources_of, state_in, warn_of_written_credentials
 from luthier.runtime.tool_files import tools_of
 from luthier.runtime.toolset import ToolSet
 from luthier.spec import Project, check_ensemble
-from luthier.store import SqlState, database_of, with_registered
+from luthier.store import database_of, with_registered
 from luthier.store.runs import SqlRuns
 from luthier.taint import Labelled
 from luthier.tools import Tool, ToolCall, ToolResult
@@ -140,7 +140,7 @@ class Runtime:
         self._database = None if state else database_of(project, environ)
         policies = tuple(policies)
         self._audit = audit or audit_log(project, self._environ, self._clock, self._database, policies)
-        self.state = state or (SqlState(self._database) if self._database else MemoryState())
+        self.state = state or (state_in(self._database, project) if self._database else MemoryState())
         if self._database is not None:
             take_over(self._state / "state.json", self.state)
         self._learned = StoredLearned(self.state)
@@ -163,6 +163,7 @@ class Runtime:
             observers=self._observers,
             production=project.environment == "production",
             audit=self._audit,
+            trust=lambda server: self._manager.registry.get(server).trust,
         )
         self._models = Models(project, self._environ, models or {})
         self._http = HttpTool(self._environ)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from luthier.connect import MemoryState
+from luthier.connect import MemoryState, OwnState
+from luthier.outside.keeping import namespace_of
 from luthier.redaction import known, logger
 from luthier.secrets import Sources, Vault, find_keys
 from luthier.spec.credentials import is_credential_name, written_credentials
@@ -14,16 +17,33 @@ if TYPE_CHECKING:
 
     from luthier.connect import StateStore
     from luthier.spec import Project
+    from luthier.store import Database
 
 _log = logger("luthier.runtime")
 
 
 def state_of(project: Project, environ: Mapping[str, str]) -> StateStore:
     """The state of a project for a command that needs nothing else of it."""
-    from luthier.store import SqlState, database_of
+    from luthier.store import database_of
 
     database = database_of(project, environ)
-    return MemoryState() if database is None else SqlState(database)
+    return MemoryState() if database is None else state_in(database, project)
+
+
+def state_in(database: Database, project: Project) -> StateStore:
+    """The state of a project in its database. Where others may keep theirs too, its pins are its own.
+
+    A project without a file and a name is nobody to keep pins for: its servers are those of the store.
+    """
+    from luthier.store import SqlState
+
+    state, name = SqlState(database), project.unused.get("name")
+    file = database.address.file
+    if file is not None and Path(os.path.normpath(file)).is_relative_to(os.path.normpath(project.root)):
+        return state
+    if project.file is None and not name:
+        return state
+    return OwnState(state, namespace_of(project.root, name))
 
 
 def vault_of(project: Project, environ: Mapping[str, str], state: StateStore) -> Vault:

@@ -81,7 +81,7 @@ def read_http_trigger(reader: Reader, ensemble: str, type_: str) -> HttpTrigger:
         methods=_methods(reader, ("POST",) if hook else ("GET",)),
         auth=_auth(reader),
         public=reader.flag("public"),
-        clients=reader.texts("clients"),
+        clients=reader.who("clients"),
         in_background=reader.flag("async"),
         run_timeout=reader.seconds("timeout"),
         rate=_rate(reader),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.errors import Fault, SpecError
 from luthier.spec.check import check_ensemble
+from luthier.spec.check_patterns import check_patterns
 from luthier.spec.check_project import check_project
 from luthier.spec.check_tools import check_tools
 from luthier.spec.load import load
@@ -125,6 +126,7 @@ class _Checker:
         self._faults += faults
         if project:
             self._faults += check_project(project, self._environ)
+            self._faults += check_patterns(project)
         return project
 
     def _read_ensemble(self, path: Path, *, quiet: bool) -> Ensemble | None:

@@ -34,7 +34,7 @@ def check_address(sink: Sink, path: tuple[str | int, ...], text: str) -> None:
 
 def tool_names(reader: Reader, *keys: str) -> dict[str, tuple[str, ...] | None]:
     """Lists of patterns for the names of one server's tools, by their keys."""
-    found = {key: reader.take(key) for key in keys}
+    found = {key: reader.stated(key) for key in keys}
     return {key: names_in(reader.sink, *one) if one else None for key, one in found.items()}
 
 

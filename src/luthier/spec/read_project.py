@@ -98,7 +98,7 @@ def examine_project(
 
 def _read(reader: Reader, root: Path) -> dict[str, Any]:
     environment = reader.choice(("development", "production"), "environment") or "development"
-    commands = reader.texts("allowed_commands")
+    commands = reader.who("allowed_commands")
     exposed = reader.texts("expose_env") or ()
     for index, name in enumerate(exposed):
         if not ENV_NAME.fullmatch(name):

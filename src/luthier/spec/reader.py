@@ -190,6 +190,20 @@ class Reader:
         found = self.take(*names)
         return self.sink.texts(*found) if found else None
 
+    def who(self, *names: str) -> tuple[str, ...] | None:
+        """Those that something is kept for, as a list of texts; None for everybody. Not said is no answer."""
+        found = self.stated(*names, nobody="nobody")
+        return self.sink.texts(*found) if found else None
+
+    def stated(self, *names: str, nobody: str = "none") -> Found | None:
+        """Like `take`, for who or what is let in: empty is a fault, as it could mean all or none."""
+        found = self.raw(*names)
+        if found is None or found.value is not None:
+            return found
+        hint = f"[] for {nobody}, or leave the key out"
+        self.sink.add(f"{quoted(_last(found.path))} is empty", found.path, key=True, suggestion=hint)
+        return None
+
     def text_map(self, *names: str) -> dict[str, str]:
         """A mapping of texts."""
         inner = self.inner(*names)

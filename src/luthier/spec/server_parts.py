@@ -51,7 +51,7 @@ def _needed_auth(type_: str | None, inner: Reader) -> tuple[str, ...]:
 
 def read_tools(reader: Reader) -> ToolFilter | None:
     """A list of the tools that are allowed, or a mapping that says more."""
-    found = reader.take("tools", "tool_names")
+    found = reader.stated("tools", "tool_names")
     if found is None:
         return None
     if isinstance(found.value, list):

@@ -149,7 +149,7 @@ def _read_server(reader: Reader, id_: str) -> ServerEntry:
         **_read_times(reader),
         "max_retries": reader.whole("max_retries", high=10),
         "max_concurrent_calls": reader.whole("max_concurrent_calls", low=1),
-        "allowed_agents": reader.texts("allowed_agents"),
+        "allowed_agents": reader.who("allowed_agents"),
         "tools": read_tools(reader),
         "disabled": reader.flag("disabled"),
         "approved": reader.flag("approved", default=True),

@@ -66,7 +66,7 @@ def _read(sink: Sink, found: Found, ensemble: str) -> Trigger | None:
         case "mcp":
             return _read_mcp(reader, ensemble)
         case "api":
-            trigger = ApiTrigger(clients=reader.texts("clients"))
+            trigger = ApiTrigger(clients=reader.who("clients"))
             reader.done()
             return trigger
         case "http" | "webhook" as type_:
@@ -85,7 +85,7 @@ def _read_mcp(reader: Reader, ensemble: str) -> McpTrigger:
     trigger = McpTrigger(
         name=_name(reader, ensemble),
         description=reader.text("description") or "",
-        clients=reader.texts("clients"),
+        clients=reader.who("clients"),
         tokens=_auth(reader),
         output_schema=_schema(reader),
     )

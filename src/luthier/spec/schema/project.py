@@ -158,7 +158,12 @@ PROJECT: Schema = {
         key(
             "mcp", holds=mapping(key("servers", holds=ref("servers"))), says="`mcp: {servers: …}`, the same."
         ),
-        key("allowed_commands", holds=TEXTS, says="What a server may be started with, by bare name."),
+        key(
+            "allowed_commands",
+            holds=TEXTS,
+            says="What a server may be started with, by bare name.",
+            empty=False,
+        ),
         key(
             "launch_profiles",
             holds={

@@ -56,11 +56,16 @@ _AUTH = mapping(
     ],
 )
 _TOOLS = mapping(
-    key("allow", holds=_TOOL_NAMES, says="The only ones that there are for us."),
-    key("deny", holds=_TOOL_NAMES, says="Those that there are not."),
-    key("ask", holds=_TOOL_NAMES, says="Those of which each call needs an approval."),
-    key("idempotent", holds=_TOOL_NAMES, says="Your word that calling them twice does nothing twice."),
-    key("read_only", holds=_TOOL_NAMES, says="Your word that they change nothing."),
+    key("allow", holds=_TOOL_NAMES, says="The only ones that there are for us.", empty=False),
+    key("deny", holds=_TOOL_NAMES, says="Those that there are not.", empty=False),
+    key("ask", holds=_TOOL_NAMES, says="Those of which each call needs an approval.", empty=False),
+    key(
+        "idempotent",
+        holds=_TOOL_NAMES,
+        says="Your word that calling them twice does nothing twice.",
+        empty=False,
+    ),
+    key("read_only", holds=_TOOL_NAMES, says="Your word that they change nothing.", empty=False),
 )
 _BREAKER = mapping(
     key("enabled", holds=FLAG),
@@ -122,9 +127,18 @@ _FIELDS = (
     key("cache_ttl_ms", holds=ANY_SECONDS, says="How long the list of tools is kept; 300000 without it."),
     key("max_retries", holds=whole(0, 10), says="Tries to connect after the first; 2 without it."),
     key("max_concurrent_calls", holds=whole(1), says="Calls at the same time."),
-    key("allowed_agents", holds=TEXTS, says="Who may use it: agents, and ensemble:NAME; [] is nobody."),
     key(
-        "tools", "tool_names", holds=either(_TOOL_NAMES, _TOOLS), says="Which of its tools there are for us."
+        "allowed_agents",
+        holds=TEXTS,
+        says="Who may use it: agents, and ensemble:NAME; [] is nobody.",
+        empty=False,
+    ),
+    key(
+        "tools",
+        "tool_names",
+        holds=either(_TOOL_NAMES, _TOOLS),
+        says="Which of its tools there are for us.",
+        empty=False,
     ),
     key("disabled", holds=FLAG, says="Kept, and not used."),
     key("approved", holds=FLAG, says="false: neither started nor reached until the operator approves it."),

@@ -55,7 +55,7 @@ _MCP = mapping(
     key("type", holds=choice(("mcp",)), needed=True),
     key("name", "tool_name", holds=exactly(TOOL_NAME.pattern), says="The tool's name; else the ensemble's."),
     key("description", holds=TEXT, says="The tool's; else the ensemble's."),
-    key("clients", holds=TEXTS, says="Who may call it; everybody with a token without it."),
+    key("clients", holds=TEXTS, says="Who may call it; everybody with a token without it.", empty=False),
     key("auth", holds={"type": "object", **_AUTH}, says="Tokens that open this ensemble and nothing else."),
     key(
         "output_schema",
@@ -66,7 +66,7 @@ _MCP = mapping(
 )
 _API = mapping(
     key("type", holds=choice(("api",)), needed=True),
-    key("clients", holds=TEXTS, says="Who may run it; every client without it."),
+    key("clients", holds=TEXTS, says="Who may run it; every client without it.", empty=False),
 )
 
 _OF_SIGNATURES = (
@@ -97,7 +97,7 @@ _HTTP = mapping(
     key("methods", holds=items_of(_METHOD, 1), says="GET without it; of a webhook, POST."),
     key("auth", holds=_HTTP_AUTH, says="What opens this address and nothing else."),
     key("public", holds=FLAG, says="Whether everybody may ask."),
-    key("clients", holds=TEXTS, says="Which of the project's clients may ask."),
+    key("clients", holds=TEXTS, says="Which of the project's clients may ask.", empty=False),
     key("async", holds=FLAG, says="Whether the answer does not wait for the run."),
     key("timeout", holds=SECONDS, says="Milliseconds for the run."),
     key("rate_limit", holds=_RATE, says="How many requests are taken."),
