@@ -170,7 +170,7 @@ serve:
         f"warning luthier.yaml:6:7: `mcp://gti/log` {said} `gti` in the project (did you mean git?)",
         f"warning luthier.yaml:9:35: `web` {said} `web` in the project",
         f"warning luthier.yaml:9:46: `mcp://web*/fetch` {said} `web*` in the project",
-        f"warning luthier.yaml:11:30: `mcp://svn/log` {said} `svn` in the project",
+        f"warning luthier.yaml:11:36: `mcp://svn/log` {said} `svn` in the project",
     ]
 
 
