@@ -181,6 +181,7 @@ def test_a_command_that_is_nowhere_is_said_to_be_missing(tmp_path: Path) -> None
 
 def test_a_file_beside_the_interpreter_that_cannot_be_run_is_no_command() -> None:
     assert find_command("activate", "") is None  # every environment has it: it is read by a shell
+    assert find_command("x" * 300, "") is None  # the system does not even look for it
     assert find_command("python", "") == Path(sys.executable).parent / "python"
 
 

@@ -26,6 +26,7 @@ from luthier.connect.sandbox import (
     Works,
     cgroup,
     command_line,
+    filter_file,
     limits_of,
     mounts_of,
     working,
@@ -136,23 +137,24 @@ def _arm(
     host: Host,
     network: bool,
 ) -> Armed:
-    opened = _opened(entry, draft)
-
-    def started() -> None:
-        for one in opened:
-            one.close()
-
+    opened, held = _opened(entry, draft), contextlib.ExitStack()
+    for one in opened:
+        held.callback(one.close)
     descriptors = tuple(one.descriptor for one in opened)
     if works is None or mounts is None:
-        return _bare(draft, descriptors, started, warning)
+        return _bare(draft, descriptors, held.close, warning)
     limits = limits_of(draft.sandbox)
     groups = host.group(limits) if host.root else ()
     short = shortfall(set_inside=inside(limits) is not None, root=host.root, grouped=bool(groups))
     if short and limits.asked:
-        started()
+        held.close()
         refuse(
             entry, f"its limits cannot be kept: {short}", *draft.keys, hint="Run Luthier as an ordinary user."
         )
+    given = list(descriptors) if works.by_descriptor else []
+    if works.filters:
+        given.append(calls := filter_file())
+        held.callback(os.close, calls)
     home = draft.env.get("HOME", HOME)
     home = home if home.startswith(("/home/", "/root")) else HOME
     box = Box(
@@ -163,14 +165,15 @@ def _arm(
         cwd=str(draft.cwd or home),
         files=tuple((one.descriptor, one.real) for one in opened) if works.by_descriptor else (),
         groups=groups,
+        calls=given[-1] if works.filters else None,
     )
     return Armed(
         argv=command_line(works, box, draft.argv),
         cwd="/",
-        descriptors=descriptors if works.by_descriptor else (),
+        descriptors=tuple(given),
         umask=draft.umask,
         warning=f"in the sandbox {short}" if short else "",
-        started=started,
+        started=held.close,
         gone=partial(remove, groups),
     )
 

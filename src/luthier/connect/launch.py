@@ -114,7 +114,10 @@ def find_command(command: str, path: str) -> Path | None:
 
 
 def _runnable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    try:
+        return path.is_file() and os.access(path, os.X_OK)
+    except OSError:  # in a folder that is not ours to look into
+        return False
 
 
 def _refuse_argument(

@@ -40,7 +40,12 @@ def test_a_program_that_cannot_be_run_at_all_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("help_", "able"), [(HELP, True), ("", False)])
 def test_what_a_program_can_do_is_asked(tmp_path: Path, help_: str, able: bool) -> None:  # noqa: FBT001
     works = working(program(tmp_path, f"{help_}exit 0\n"))
-    assert (works.program, works.by_descriptor) == (str(tmp_path / "bwrap"), able)
+    assert (works.program, works.by_descriptor, works.filters) == (str(tmp_path / "bwrap"), able, True)
+
+
+def test_where_calls_cannot_be_filtered_there_is_a_sandbox_all_the_same(tmp_path: Path) -> None:
+    works = working(program(tmp_path, f"{HELP}case $* in *--seccomp*) exit 1 ;; esac\nexit 0\n"))
+    assert (works.program, works.filters) == (str(tmp_path / "bwrap"), False)
 
 
 def test_what_is_hidden_and_what_is_open_already_come_last(tmp_path: Path) -> None:
@@ -52,11 +57,13 @@ def test_what_is_hidden_and_what_is_open_already_come_last(tmp_path: Path) -> No
         home="/home/server",
         cwd="/p",
         files=((7, Path("/p/x")),),
+        calls=8,
     )
     words = command_line(Works(program="bwrap"), box, ("/p/x", "--flag"))
     assert words[0] == "bwrap"
     assert words[-2:] == ("/p/x", "--flag")
     line = " ".join(words)
-    assert "--tmpfs /p/.luthier --ro-bind-fd 7 /p/x --dir /p --remount-ro / --chdir /p -- " in line
+    ends = "--seccomp 8 --dir /p --remount-ro / --chdir /p -- "
+    assert f"--tmpfs /p/.luthier --ro-bind-fd 7 /p/x {ends}" in line
     assert "--unshare-net" in words
     assert "--share-net" not in words

@@ -4,7 +4,7 @@ The sandbox is bubblewrap's. A server sees the system's programs, its own interp
 entry names; nothing else of the file system, no process but its own, and no network unless it is given ours.
 """
 
-from luthier.connect.sandbox.bubblewrap import Box, Works, command_line, working
+from luthier.connect.sandbox.bubblewrap import Box, Works, command_line, filter_file, working
 from luthier.connect.sandbox.limits import Limits, cgroup, limits_of
 from luthier.connect.sandbox.mounts import Mounts, UnfitMountError, mounts_of
 
@@ -16,6 +16,7 @@ __all__ = [
     "Works",
     "cgroup",
     "command_line",
+    "filter_file",
     "limits_of",
     "mounts_of",
     "working",

@@ -8,7 +8,9 @@ line everybody could read it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from luthier.connect.sandbox.calls import call_filter
 from luthier.connect.sandbox.limits import Limits, inside
 from luthier.connect.sandbox.mounts import Mounts
 
@@ -37,12 +40,16 @@ class Works(msgspec.Struct, frozen=True):
 
     program: str = ""
     by_descriptor: bool = False  # it can mount what is open already
+    filters: bool = False  # it can keep system calls from being made
     why: str = ""
     fix: str = ""
 
 
 class Box(msgspec.Struct, frozen=True):
-    """One sandbox. `files`: descriptors of open files that are mounted where they belong, read-only."""
+    """One sandbox. `files`: descriptors of open files that are mounted where they belong, read-only.
+
+    `calls`: the descriptor of a filter of system calls.
+    """
 
     mounts: Mounts
     limits: Limits
@@ -51,6 +58,7 @@ class Box(msgspec.Struct, frozen=True):
     cwd: str
     files: tuple[tuple[int, Path], ...] = ()
     groups: tuple[Path, ...] = ()
+    calls: int | None = None
 
 
 @functools.cache
@@ -61,22 +69,46 @@ def working(name: str = "bwrap") -> Works:
         return Works(
             why="bubblewrap is not installed", fix="Install it, as root: apt-get install bubblewrap."
         )
-    trial = [program, *_ALWAYS, "--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
     try:
-        done = subprocess.run(  # noqa: S603  (our own words)
-            [*trial, "--", "/bin/sh", "-c", ":"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PROBE,
-            check=False,
-        )
+        filters = bool(call_filter())
+        done = _tried(program, filters=filters)
+        if done.returncode and filters:  # a kernel that cannot filter
+            filters, done = False, _tried(program, filters=False)
         help_ = subprocess.run([program, "--help"], capture_output=True, timeout=_PROBE, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
         return Works(why=f"bubblewrap does not run: {error}", fix=_FIX)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         return Works(why=f"bubblewrap does not work here: {said[-1] if said else done.returncode}", fix=_FIX)
-    return Works(program=program, by_descriptor=b"--ro-bind-fd" in help_.stdout + help_.stderr)
+    return Works(
+        program=program, by_descriptor=b"--ro-bind-fd" in help_.stdout + help_.stderr, filters=filters
+    )
+
+
+def _tried(program: str, *, filters: bool) -> subprocess.CompletedProcess[bytes]:
+    words = [program, *_ALWAYS, "--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    with contextlib.ExitStack() as stack:
+        calls: tuple[int, ...] = ()
+        if filters:
+            calls = (filter_file(),)
+            stack.callback(os.close, calls[0])
+            words += ["--seccomp", str(calls[0])]
+        return subprocess.run(  # noqa: S603  (our own words)
+            [*words, "--", "/bin/sh", "-c", ":"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE,
+            check=False,
+            pass_fds=calls,
+        )
+
+
+def filter_file() -> int:
+    """The descriptor of a file in memory that holds the filter of system calls, for its caller to close."""
+    descriptor = os.memfd_create("calls")
+    os.write(descriptor, call_filter())
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 _FIX = (
@@ -108,6 +140,8 @@ def command_line(works: Works, box: Box, argv: Sequence[str]) -> tuple[str, ...]
         words += ["--tmpfs", str(folder)]
     for descriptor, file in box.files:
         words += ["--ro-bind-fd", str(descriptor), str(file)]
+    if box.calls is not None:
+        words += ["--seccomp", str(box.calls)]
     words += ["--dir", box.cwd, "--remount-ro", "/", "--chdir", box.cwd, "--"]
     return (*_joining(box), *words, *(inside(box.limits) or ()), *argv)
 
