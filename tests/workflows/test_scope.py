@@ -87,5 +87,6 @@ def test_a_status_before_the_run_began_is_empty() -> None:
         "duration": 0.0,
         "attempts": 0,
         "cached": False,
+        "score": None,
         "label": TRUSTED.to_json(),
     }

@@ -5,7 +5,7 @@ Every control step has a `name` in expressions: its own `id` if it has one, else
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,6 +13,8 @@ from luthier.expr import Compiled
 
 Backoff = Literal["exponential", "linear", "fixed"]
 WaitFor = Literal["all", "any", "first"]
+OnLow = Literal["retry", "continue", "abort"]
+Aggregation = Literal["weighted_average", "minimum", "geometric_mean"]
 
 ITERATIONS = 1000
 """How often a `while` runs at most, where it does not say."""
@@ -53,6 +55,38 @@ class StepState(msgspec.Struct, frozen=True, kw_only=True):
     values: Compiled | None = None
 
 
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Scores from 0 to 1. Below `minimum` the output will not do; the others are for people."""
+
+    minimum: float
+    target: float | None = None
+    excellent: float | None = None
+
+
+class Scoring(msgspec.Struct, frozen=True, kw_only=True):
+    """How one step is judged. None: as the ensemble says. `judge` is its evaluator's Step, once known."""
+
+    evaluator: str
+    thresholds: Thresholds | None = None
+    criteria: Compiled | None = None
+    on_failure: OnLow = "retry"
+    retry_limit: int | None = None
+    improvement: float | None = None  # how much more than before each further attempt must reach
+    judge: Any = None
+
+
+class RunScoring(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for all steps that are judged, and how their scores become one."""
+
+    enabled: bool = True
+    thresholds: Thresholds = Thresholds(minimum=0.7)
+    criteria: Compiled | None = None
+    retry_limit: int = 3
+    backoff: Backoff = "exponential"
+    initial_backoff: float = 1.0
+    aggregation: Aggregation = "weighted_average"
+
+
 class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
     """A place in the written order where a step runs. What is set here wins over the step's own.
 
@@ -69,6 +103,7 @@ class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
     on_timeout: OnTimeout | None = None
     cache: Cache | None = None
     state: StepState | None = None
+    scoring: Scoring | None = None
 
 
 class ParallelFlow(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 class Uses:
     """What names other steps: expressions by the field they stand in, and explicit names by their places."""
 
-    __slots__ = ("depends_on", "expressions", "fields")
+    __slots__ = ("depends_on", "evaluators", "expressions", "fields")
 
     def __init__(self, expressions: dict[str, Placed], depends_on: list[tuple[KeyPath, str]]) -> None:
         self.expressions = expressions
         self.depends_on = depends_on
         self.fields: list[tuple[KeyPath, str]] = []  # of the run's state
+        self.evaluators: list[tuple[KeyPath, str]] = []  # the step that judges this one
 
 
 class Draft:

@@ -11,7 +11,7 @@ import msgspec
 
 from luthier.errors import Fault
 from luthier.expr import Compiled
-from luthier.spec.control import Cache, FlowItem, OnTimeout, Retry, StepState
+from luthier.spec.control import Cache, FlowItem, OnTimeout, Retry, RunScoring, Scoring, StepState
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.outputs import OutputBlock
 from luthier.spec.trigger import Trigger
@@ -195,6 +195,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     on_timeout: OnTimeout | None = None
     cache: Cache | None = None
     state: StepState | None = None
+    scoring: Scoring | None = None
     origin: Origin = NOWHERE
 
 
@@ -218,6 +219,7 @@ class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[OutputBlock, ...] = ()  # in place of outputs
     cache: Cache | None = None
     state: RunState | None = None
+    scoring: RunScoring = RunScoring()
     triggers: tuple[Trigger, ...] = ()
     reads_env: dict[str, Fault] = {}  # names read from `env`, and what to say where they are not exposed
     warnings: tuple[Fault, ...] = ()

@@ -9,7 +9,7 @@ from luthier.spec.control_steps import KINDS, READERS
 from luthier.spec.draft import Place, Uses
 from luthier.spec.names import name_fault
 from luthier.spec.reader import Found, Reader
-from luthier.spec.steps import UNSUPPORTED, UNUSED, read_common
+from luthier.spec.steps import UNUSED, read_common
 from luthier.spec.words import listed, meant, quoted
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class FlowReader:
         self._drafts = {draft.name: draft for draft in drafts}
         self.places: dict[str, Place] = {}
         self.fields: list[tuple[KeyPath, str]] = []  # of the state, that places use and set
+        self.evaluators: list[tuple[KeyPath, str, str]] = []  # whom a place says that it is judged by
 
     def items(self, found: Found | None, around: str = "") -> tuple[FlowItem, ...]:
         """The items of a list. A control step without an id is called after what is around, and its index."""
@@ -94,11 +95,11 @@ class FlowReader:
         uses = Uses({}, [])
         own = reader.text("id", "name") if named else None
         fields = read_common(reader, uses)
-        reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of steps")
         reader.refuse(
             UNUSED, lambda key: f"this version does not use {quoted(key)} of steps yet", warning=True
         )
         self.fields += uses.fields
+        self.evaluators += [(where, step, evaluator) for where, evaluator in uses.evaluators]
         if named:
             reader.take("type")
             reader.done()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-SCOPE = frozenset({"input", "state", "run", "env", "__cache_hit"})
+SCOPE = frozenset({"input", "state", "run", "env", "scoring", "__cache_hit"})
 """Roots that are always there; `env` holds what the project exposes."""
 
 ITEM_NAMES = frozenset({"item", "index"})

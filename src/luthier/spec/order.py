@@ -44,17 +44,24 @@ class Mention(NamedTuple):
 class Names:
     """The names of one ensemble. `steps` may be named.
 
-    `idle` are steps that are not in the flow under their own name, with the names that they have there.
+    `idle` are steps that are not in the flow under their own name, with the names that they have there;
+    `judges` run only where others are judged.
     """
 
     def __init__(
-        self, sink: Sink, steps: Collection[str], inputs: Collection[str], idle: Mapping[str, list[str]]
+        self,
+        sink: Sink,
+        steps: Collection[str],
+        inputs: Collection[str],
+        idle: Mapping[str, list[str]],
+        judges: Collection[str] = (),
     ) -> None:
         self.sink = sink
         self.steps = steps
         self.reads_env: dict[str, Fault] = {}
         self._inputs = inputs
         self._idle = idle
+        self._judges = judges
 
     def named(self, uses: Uses, owner: str, known: frozenset[str] = NOTHING) -> Iterator[Mention]:
         """Every other step that is named; what is not there becomes a fault. `known` are further names."""
@@ -125,6 +132,8 @@ class Names:
             self.reads_env[name] = self.sink.document.fault_within(message, path, offset, suggestion=hint)
 
     def _absent(self, name: str) -> str:
+        if name in self._judges:
+            return f"step {quoted(name)} runs only to judge others"
         if name in self._idle:
             others = " or ".join(map(quoted, self._idle[name]))
             return f"step {quoted(name)} is not in the flow" + (f", only as {others}" if others else "")
@@ -133,7 +142,7 @@ class Names:
         return f"there is no step {quoted(name)}"
 
     def _suggestion(self, name: str) -> str:
-        if name in self._idle or name in LOOP_NAMES:
+        if name in self._idle or name in LOOP_NAMES or name in self._judges:
             return ""
         if name in self._inputs:
             return f"write input.{name}"

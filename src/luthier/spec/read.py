@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from luthier.errors import SpecError
+from luthier.spec.control import RunScoring
 from luthier.spec.declarations import Declarations, read_declarations
 from luthier.spec.ensemble import Ensemble
 from luthier.spec.flow import FlowReader
@@ -15,6 +16,7 @@ from luthier.spec.origin import Origin
 from luthier.spec.outputs import Outputs, read_outputs
 from luthier.spec.python import document_of
 from luthier.spec.reader import Reader, Sink
+from luthier.spec.scoring import JUDGED, check_evaluators, read_run_scoring
 from luthier.spec.state import check_fields, read_run_state
 from luthier.spec.steps import read_cache, read_steps
 from luthier.spec.trigger import read_triggers
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
     from luthier.errors import Fault
     from luthier.spec.control import FlowItem
     from luthier.spec.document import Document
-    from luthier.spec.draft import Draft, Place
+    from luthier.spec.draft import Draft
     from luthier.spec.expressions import Placed
     from luthier.spec.origin import KeyPath
 
-UNSUPPORTED = ("scoring", "memory")
+UNSUPPORTED = ("memory",)
 UNUSED = (
     "api_executable",
     "notifications",
@@ -88,6 +90,7 @@ def _read(reader: Reader) -> dict[str, Any]:
     outputs = read_outputs(sink, reader.take("outputs", "output"))
     kept: dict[str, Placed] = {}
     cache = read_cache(reader, kept)
+    scoring = read_run_scoring(reader, kept)
     state, initial = read_run_state(reader)
     if initial is not None:
         kept["initial"] = initial
@@ -113,6 +116,7 @@ def _read(reader: Reader) -> dict[str, Any]:
         "blocks": tuple(outputs.blocks),
         "cache": cache,
         "state": state,
+        "scoring": scoring or RunScoring(),
         "triggers": triggers,
         "reads_env": reads_env,
         "origin": Origin(document, (), reader.places),
@@ -138,12 +142,11 @@ def _name(reader: Reader) -> str | None:
 class _Flow:
     """What `flow:` says: its items, and the places of steps and groups by name."""
 
-    def __init__(
-        self, items: tuple[FlowItem, ...], places: dict[str, Place], fields: list[tuple[KeyPath, str]]
-    ) -> None:
+    def __init__(self, items: tuple[FlowItem, ...], reader: FlowReader) -> None:
         self.items = items
-        self.places = places
-        self.fields = fields
+        self.places = reader.places
+        self.fields = reader.fields
+        self.evaluators = reader.evaluators
 
 
 def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
@@ -153,11 +156,17 @@ def _read_flow(reader: Reader, drafts: list[Draft]) -> _Flow | None:
     flow = FlowReader(reader.sink, drafts)
     items = flow.items(found)
     used = {place.step for place in flow.places.values()}
+    used |= {evaluator for _, _, evaluator in (*flow.evaluators, *_judged_by(drafts))}
     for draft in drafts:
         if items and draft.name and draft.name not in used:
             message = f"step {quoted(draft.name)} is not in the flow: it never runs"
             reader.sink.add(message, (*draft.path, "name"), warning=True)
-    return _Flow(items, flow.places, flow.fields)
+    return _Flow(items, flow)
+
+
+def _judged_by(drafts: list[Draft]) -> list[tuple[KeyPath, str, str]]:
+    """Where, by which step, and which step is named as an evaluator."""
+    return [(path, draft.name, name) for draft in drafts for path, name in draft.uses.evaluators]
 
 
 def _check_names(
@@ -168,22 +177,27 @@ def _check_names(
     outputs: Outputs,
     kept: dict[str, Placed],
 ) -> dict[str, Fault]:
+    judges = check_evaluators(sink, drafts, [*_judged_by(drafts), *(flow.evaluators if flow else ())])
+    for draft in drafts:
+        if draft.name in judges:
+            list(Names(sink, (), JUDGED, {}).named(draft.uses, draft.name))
     defined = [draft.name for draft in drafts if draft.name]
-    named = list(flow.places) if flow else defined
+    named = list(flow.places) if flow else [name for name in defined if name not in judges]
     places = flow.places.items() if flow else ()
     idle = {
         name: [other for other, place in places if place.step == name]
         for name in defined
         if name not in named
     }
-    names = Names(sink, named, declared.inputs, idle)
+    names = Names(sink, named, declared.inputs, idle, () if flow else judges)
     names.defaults(declared.defaults)
     if flow:
         check_written(names, flow.items, flow.places)
         warn_of_flow(sink, flow.items, flow.places)
     else:
-        check_free(names, drafts)
-        warn_of_steps(sink, drafts)
+        free = [draft for draft in drafts if draft.name not in judges]
+        check_free(names, free)
+        warn_of_steps(sink, free)
     for use in kept.values():
         for mention in names.in_expression(use, ""):
             mention.tell(sink, "this is read before any step runs", "name only `input`")

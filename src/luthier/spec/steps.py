@@ -13,6 +13,7 @@ from luthier.spec.names import name_fault
 from luthier.spec.operations import read_config, read_operation
 from luthier.spec.origin import Origin
 from luthier.spec.reader import Reader
+from luthier.spec.scoring import read_scoring
 from luthier.spec.state import read_step_state
 from luthier.spec.words import quoted
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from luthier.spec.origin import KeyPath
     from luthier.spec.reader import Sink
 
-UNSUPPORTED = ("scoring",)
 UNUSED = ("schema", "logging", "metrics")
 
 BACKOFFS = ("exponential", "linear", "fixed")
@@ -64,7 +64,6 @@ def _read_step(reader: Reader) -> Draft:
         _note_config(reader, draft)
     fields = read_common(reader, draft.uses)
     description = reader.text("description") or ""
-    reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of steps")
     reader.refuse(UNUSED, lambda key: f"this version does not use {quoted(key)} of steps yet", warning=True)
     reader.done()
     if operation and config:
@@ -101,6 +100,7 @@ def read_common(reader: Reader, uses: Uses) -> dict[str, Any]:
         "on_timeout": _read_on_timeout(reader, uses),
         "cache": read_cache(reader, uses.expressions),
         "state": read_step_state(reader, uses),
+        "scoring": read_scoring(reader, uses),
     }
 
 

@@ -27,6 +27,7 @@ from luthier.workflows.resuming import at_work, began
 from luthier.workflows.retries import Outcome
 from luthier.workflows.run import Run, run_of
 from luthier.workflows.scope import RunScope, fixed_names, label_named
+from luthier.workflows.scores import last_score
 from luthier.workflows.telling import Teller
 from luthier.workflows.waiting import News
 
@@ -366,6 +367,8 @@ class Driver:
         )
         if self._journal is not None:
             attempt.written, attempt.lost = self._journal.written, lost
+        if step.scoring is not None:
+            attempt.scored_before = last_score(self._recorder.entries, key)
         return Hand(attempt, self._clock, self._grace, lambda outcome: self._let_go(key, number, outcome))
 
     def _let_go(self, key: str, number: int, outcome: Outcome) -> None:

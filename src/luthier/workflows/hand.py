@@ -9,7 +9,7 @@ from luthier.errors import LuthierError
 from luthier.redaction import logger
 from luthier.spec import ToolsConfig
 from luthier.workflows.caching import remembered
-from luthier.workflows.operations import perform
+from luthier.workflows.operations.scoring import perform_judged
 from luthier.workflows.record import Failure
 from luthier.workflows.retries import Outcome
 
@@ -79,7 +79,7 @@ class Hand:
     async def _work(self) -> None:
         self._entered = True
         try:
-            outcome = self._cut_off() if self._cut else await remembered(self._attempt, perform)
+            outcome = self._cut_off() if self._cut else await remembered(self._attempt, perform_judged)
         except asyncio.CancelledError:
             outcome = self._cut_off()
         except LuthierError as error:

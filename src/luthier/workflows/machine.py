@@ -411,7 +411,9 @@ def settle(state: State, step: str, outcome: Outcome) -> AttemptFailed | Suspend
         return withdrawn(progress, halt or Halt(state.stopped or _CALLED_OFF.error))
     if outcome.error is None:
         output = outcome.output.joined(progress.control)
-        return StepEnded(end="ok", output=output, label=output.whole, cached=outcome.cached)
+        return StepEnded(
+            end="ok", output=output, label=output.whole, cached=outcome.cached, score=outcome.score
+        )
     if outcome.cancelled and state.stopped is not None and state.stopped.kind == "timeout":
         return StepEnded(end="failed", error=state.stopped, **nothing(label))
     if outcome.cancelled:
@@ -419,6 +421,6 @@ def settle(state: State, step: str, outcome: Outcome) -> AttemptFailed | Suspend
     retry = progress.node.retry
     again = retry is not None and progress.attempt < retry.max_attempts and repeats(retry, outcome)
     if retry is None or not again or state.halted(progress) is not None or not progress.attempt:
-        return StepEnded(end="failed", error=outcome.error, **nothing(label))
+        return StepEnded(end="failed", error=outcome.error, score=outcome.score, **nothing(label))
     wait = delay(retry, progress.attempt, outcome.retry_after)
     return AttemptFailed(error=outcome.error, retry_in=wait, label=label)

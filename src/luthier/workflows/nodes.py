@@ -19,12 +19,14 @@ from luthier.spec import (
     MapReduceFlow,
     ParallelFlow,
     Retry,
+    RunScoring,
     Step,
     SwitchFlow,
     TryFlow,
     WaitFor,
     WhileFlow,
 )
+from luthier.workflows.scores import retry_of, settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,11 +80,26 @@ def nodes_of(ensemble: Ensemble) -> list[Node]:
     steps = {step.name: step for step in ensemble.steps}
     layout = _Layout(steps, ensemble.file)
     if ensemble.flow is None:
-        nodes = [_step_node(step) for step in ensemble.steps]
+        judges = {step.scoring.evaluator for step in ensemble.steps if step.scoring is not None}
+        nodes = [_step_node(step) for step in ensemble.steps if step.name not in judges]
     else:
         nodes = list(layout.sequence(ensemble.flow))
+    nodes = [_judged(node, steps, ensemble.scoring) for node in nodes]
     keys = {node.key for node in nodes}
     return [_within(node, keys, ensemble.file) for node in nodes]
+
+
+def _judged(node: Node, steps: dict[str, Step], run: RunScoring) -> Node:
+    """The node with all that is to be known about the judging of its step."""
+    step = node.step
+    if step is None or step.scoring is None:
+        return node
+    if not run.enabled:
+        return msgspec.structs.replace(node, step=msgspec.structs.replace(step, scoring=None))
+    scoring = settled(step.scoring, run, steps.get(step.scoring.evaluator))
+    retry = retry_of(scoring, run, node.retry)
+    step = msgspec.structs.replace(step, scoring=scoring, retry=retry)
+    return msgspec.structs.replace(node, step=step, retry=retry)
 
 
 def expressions(step: Step) -> Iterator[Compiled]:
@@ -94,6 +111,8 @@ def expressions(step: Step) -> Iterator[Compiled]:
         found.append(step.state.values)
     if step.cache is not None:
         found.append(step.cache.key)
+    if step.scoring is not None:
+        found.append(step.scoring.criteria)
     return (one for one in found if one is not None)
 
 
@@ -244,6 +263,7 @@ def _placed(place: FlowStep, steps: dict[str, Step], file: str) -> Step:
         on_timeout=step.on_timeout if place.on_timeout is None else place.on_timeout,
         cache=step.cache if place.cache is None else place.cache,
         state=step.state if place.state is None else place.state,
+        scoring=step.scoring if place.scoring is None else place.scoring,
     )
 
 

@@ -21,6 +21,7 @@ import msgspec
 from luthier.errors import Fault, SpecError
 from luthier.expr import Compiled
 from luthier.spec import OutputBlock
+from luthier.spec.control import Aggregation
 from luthier.workflows.nodes import Node, nodes_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `around`: the groups around a node, outermost first; `loops`: those of them that repeat it. `waits`: whom
     it waits for, `followers`: who waits for it; both in the same loops as the node. `lookers`: who looks
     at its failure, at it or at a group around it; `looked`: at whose it looks, a loop for all inside. `last`:
-    whose output is the run's without `outputs`. `file`: where it was read.
+    whose output is the run's without `outputs`. `file`: where it was read. `aggregation`: of scores.
     """
 
     ensemble: str
@@ -53,6 +54,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     outputs: Compiled | None = None
     blocks: tuple[OutputBlock, ...] = ()
     file: str = ""
+    aggregation: Aggregation = "weighted_average"
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ def plan(ensemble: Ensemble) -> Plan:
     """Plan an ensemble. Raises SpecError where steps wait for each other, or for one that is not there."""
     nodes = nodes_of(ensemble)
     top = [node.key for node in nodes if not node.parent]
-    return arrange(
+    made = arrange(
         nodes,
         ensemble=ensemble.name,
         file=ensemble.file,
@@ -114,6 +116,7 @@ def plan(ensemble: Ensemble) -> Plan:
         outputs=ensemble.outputs,
         blocks=ensemble.blocks,
     )
+    return msgspec.structs.replace(made, aggregation=ensemble.scoring.aggregation)
 
 
 def named_by_outputs(plan: Plan) -> tuple[str, ...]:

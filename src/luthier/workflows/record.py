@@ -146,7 +146,7 @@ class AttemptFailed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class StepEnded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The one end of a step. `label` is that of its status fields; `duration` is milliseconds.
 
-    `state` are the fields of the run's state that it sets.
+    `state` are the fields of the run's state that it sets, `score` what it was judged.
     """
 
     end: End
@@ -156,6 +156,7 @@ class StepEnded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     duration: float = 0.0
     cached: bool = False
     state: Labelled[Any] = NULL
+    score: float | None = None
 
 
 class RunHalted(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -26,7 +26,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     `harmless`: a repetition cannot do twice what was done, because nothing was sent or the tool says so.
     `hopeless`: no repetition can help. `status`: of the answer, where the other side speaks in HTTP's
     numbers, and `retry_after` the seconds that it asks us to wait. `cancelled`: called off. `suspended`: it
-    has come to no end, and waits for that.
+    has come to no end, and waits for that. `score`: what an evaluator gave.
     """
 
     output: Labelled[Any] = NULL
@@ -38,6 +38,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
     cancelled: bool = False
     cached: bool = False
+    score: float | None = None
     state: Labelled[Any] = NULL
     suspended: Suspended | None = None
 

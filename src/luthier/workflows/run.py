@@ -28,7 +28,7 @@ class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     `executed`: ended without failing. `attempted`: was started. `skipped`: did not run to its end, because of
     its condition, of another step's failure, or because it was called off. `duration` is milliseconds over
-    all attempts.
+    all attempts; `score` is what its evaluator gave, null without one.
     """
 
     output: Any = None
@@ -41,6 +41,7 @@ class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0.0
     attempts: int = 0
     cached: bool = False
+    score: float | None = None
     label: Label = TRUSTED
 
     def view(self) -> dict[str, Any]:
@@ -56,6 +57,7 @@ class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
             "duration": self.duration,
             "attempts": self.attempts,
             "cached": self.cached,
+            "score": self.score,
             "envelope": _whole(self.output) if isinstance(self.output, Envelope) else None,
         }
 
@@ -87,6 +89,7 @@ def status_of(progress: Progress) -> StepStatus:
         duration=ended.duration,
         attempts=progress.attempt,
         cached=ended.cached,
+        score=ended.score,
         label=ended.label,
     )
 

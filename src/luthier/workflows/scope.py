@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from luthier.taint import SECRET, Label, Labelled, join, merge
 from luthier.workflows.record import NULL
 from luthier.workflows.run import StepStatus, status_of
+from luthier.workflows.scores import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,8 @@ class RunScope(Mapping[str, Labelled[Any]]):
     def __getitem__(self, name: str) -> Labelled[Any]:
         if name == "state" and self._state.values:
             return self._current()
+        if name == "scoring":
+            return self._scores()
         seen = self._fixed.get(name)
         if seen is None and name in _BROUGHT and self._viewer is not None:
             seen = _brought(name, self._viewer)
@@ -72,6 +75,15 @@ class RunScope(Mapping[str, Labelled[Any]]):
         initial = self._fixed["state"]
         began = {field: initial.member(field, value) for field, value in initial.value.items()}
         return merge(began | self._state.values)
+
+    def _scores(self) -> Labelled[Any]:
+        """What the steps that have ended were judged, and what that comes to."""
+        judged = [
+            one for one in self._state.nodes.values() if one.ended is not None and one.ended.score is not None
+        ]
+        found = {progress.key: status_of(progress) for progress in judged}
+        label = join(status.label for status in found.values())
+        return Labelled(summary(found, self._state.plan.aggregation), label)
 
     def _label_around(self, name: str) -> Label:
         """Of what has not run: that of what kept the loop around it from running it."""

@@ -9,6 +9,7 @@ from luthier.spec.schema import flow, steps
 from luthier.spec.schema.serving import TRIGGER
 from luthier.spec.schema.terms import (
     ANY,
+    ANY_SECONDS,
     CONDITION,
     EXPRESSION,
     FLAG,
@@ -26,6 +27,7 @@ from luthier.spec.schema.terms import (
     when,
     whole,
 )
+from luthier.spec.scoring import AGGREGATIONS, SCORE_BACKOFFS
 
 _DECLARED = mapping(
     key("type", holds=choice(TYPES), says="Checked before anything starts."),
@@ -103,6 +105,21 @@ _STATE = mapping(
     key("initial", holds=OBJECT, says="What they begin with; may name `input`."),
 )
 
+_SCORING = mapping(
+    key("enabled", holds=FLAG, says="false: nothing is judged."),
+    key(
+        "default_thresholds", holds=steps.THRESHOLDS, says="Scores from 0 to 1; a minimum of 0.7 without it."
+    ),
+    key("criteria", says="What evaluators are told to go by."),
+    key("max_retries", holds=whole(0, 100), says="Further attempts; 3 without it."),
+    key("backoff_strategy", holds=choice(SCORE_BACKOFFS), says="How the waits grow; exponential without it."),
+    key(
+        "initial_backoff", holds=ANY_SECONDS, says="Milliseconds before the second attempt; 1000 without it."
+    ),
+    key("aggregation", holds=choice(AGGREGATIONS), says="How scores become one."),
+    key("track_in_state", says="Without effect: `${scoring}` tells."),
+)
+
 _STEPS = key("agents", "steps", holds=items_of(ref("step"), 1), says="The steps.", needed=True)
 
 ENSEMBLE: Schema = {
@@ -126,6 +143,7 @@ ENSEMBLE: Schema = {
             "outputs", "output", holds=_OUTPUTS, says="What it delivers: values, a block or a list of blocks."
         ),
         key("state", holds=_STATE, says="Fields that the steps of one run share."),
+        key("scoring", holds=_SCORING, says="What holds for all steps that are judged."),
         key("cache", holds=ref("cache"), says="How long its whole result is kept."),
         key(
             "trigger",

@@ -7,6 +7,7 @@ from luthier.spec.schema.operations import CONFIGS
 from luthier.spec.schema.terms import (
     ANY_SECONDS,
     CONDITION,
+    FILLED,
     FLAG,
     MAPPING,
     OBJECT,
@@ -25,6 +26,7 @@ from luthier.spec.schema.terms import (
     when,
     whole,
 )
+from luthier.spec.scoring import ON_LOW
 from luthier.spec.steps import BACKOFFS, UNUSED
 
 NAME: Schema = {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*$", "maxLength": 64}
@@ -74,6 +76,24 @@ _STATE = mapping(
     ),
 )
 
+_SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+THRESHOLDS = mapping(
+    key("minimum", holds=_SHARE, says="Below it the output will not do.", needed=True),
+    key("target", holds=_SHARE, says="For people."),
+    key("excellent", holds=_SHARE, says="For people."),
+)
+_SCORING = mapping(
+    key("evaluator", holds=FILLED, says="The step that judges; it runs only for that.", needed=True),
+    key("thresholds", holds=THRESHOLDS, says="Scores from 0 to 1; else the ensemble's."),
+    key("criteria", says="What the evaluator is told to go by."),
+    key(
+        "on_failure", holds=choice(ON_LOW), says="What comes of a score below the minimum; retry without it."
+    ),
+    key("retry_limit", holds=whole(0, 100), says="Further attempts; else the ensemble's, 3."),
+    key("require_improvement", holds=FLAG, says="Whether each attempt must be better than the one before."),
+    key("min_improvement", holds=_SHARE, says="By how much."),
+)
+
 COMMON = (
     key("inputs", "input", says="What it is given; else the ensemble's inputs."),
     key("condition", "when", holds=CONDITION, says="It runs only where this is true."),
@@ -83,6 +103,7 @@ COMMON = (
     key("on_timeout", holds=ref("on_timeout"), says="What comes when it takes too long."),
     key("cache", holds=ref("cache"), says="How long its result is kept."),
     key("state", holds=ref("step_state"), says="What it uses and sets of the state."),
+    key("scoring", holds=ref("scoring"), says="Who judges its output, and what comes of a low score."),
 )
 
 UNUSED_KEYS = tuple(key(name, says="Read, and without effect in this version.") for name in UNUSED)
@@ -114,5 +135,6 @@ DEFINITIONS: dict[str, Schema] = {
     "retry": _RETRY,
     "on_timeout": _ON_TIMEOUT,
     "step_state": _STATE,
+    "scoring": _SCORING,
     **{f"{name}_config": config for name, config in CONFIGS.items()},
 }

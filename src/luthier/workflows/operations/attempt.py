@@ -34,6 +34,7 @@ class Attempt:
     runs an ensemble inside. `waited` is what it waited for before, and `resumed` what was decided then.
     `written`, of a durable run, waits until what was told is written; `lost` says
     that a call of this attempt was made before the process ended, and nobody knows what became of it.
+    `scored_before` is what the attempt before this one was judged.
     """
 
     def __init__(  # noqa: PLR0913  (its parts)
@@ -65,6 +66,7 @@ class Attempt:
         self.notes: list[str] = []
         self.written: Callable[[], Awaitable[None]] | None = None
         self.lost = False
+        self.scored_before: float | None = None
 
     async def committed(self) -> None:
         """To be awaited before anything leaves the process. Raises StoreError and RunLostError."""

@@ -1,0 +1,73 @@
+"""`scoring`: an evaluator judges what a step gave; what will not do is a failure, and may be tried again.
+
+The evaluator runs as an ensemble of one step inside of the attempt. Its score goes with the step's end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from luthier.spec import Ensemble
+from luthier.taint import Labelled, merge
+from luthier.tools import delivered
+from luthier.workflows.operations import perform
+from luthier.workflows.record import NULL, Failure
+from luthier.workflows.scores import LOW, lack_of, score_in
+
+if TYPE_CHECKING:
+    from luthier.spec import Scoring
+    from luthier.workflows.operations.attempt import Attempt
+    from luthier.workflows.retries import Outcome
+    from luthier.workflows.run import Run
+
+_PREFIX = "ensemble:"
+
+
+async def perform_judged(attempt: Attempt) -> Outcome:
+    """Do what the step says, and have it judged if the step says so."""
+    outcome = await perform(attempt)
+    scoring = attempt.step.scoring
+    if scoring is None or outcome.error is not None or outcome.suspended is not None:
+        return outcome
+    run = await _judged(attempt, scoring, outcome.output)
+    label = outcome.label.join(run.label)
+    if run.error is not None:
+        why = f"{scoring.evaluator} could not judge it: {run.error['message']}"
+        return _low(outcome, Failure(kind=run.error["kind"], message=why, facts={"run": run.id}), label)
+    score = score_in(run.output)
+    if score is None:
+        why = f"{scoring.evaluator} gave no score: it is a number, or stands under `score`"
+        return _low(outcome, Failure(kind="code", message=why), label)
+    lack = lack_of(score, attempt.scored_before, scoring)
+    if lack and scoring.on_failure != "continue":
+        facts = {"score": score, "minimum": scoring.thresholds.minimum if scoring.thresholds else 0.0}
+        return _low(outcome, Failure(kind=LOW, message=lack, facts=facts), label, score)
+    output = outcome.output.joined(run.label)
+    return msgspec.structs.replace(outcome, output=output, label=label, score=score)
+
+
+def _low(outcome: Outcome, error: Failure, label: object, score: float | None = None) -> Outcome:
+    return msgspec.structs.replace(outcome, output=NULL, error=error, label=label, state=NULL, score=score)
+
+
+async def _judged(attempt: Attempt, scoring: Scoring, output: Labelled[object]) -> Run:
+    """The run of the evaluator. It belongs to the same ensemble, so it may use what that may use."""
+    judge = scoring.judge
+    if judge is None:
+        raise RuntimeError("the evaluator must be known before the run")
+    criteria = NULL if scoring.criteria is None else attempt.evaluate(scoring.criteria)
+    given = merge(
+        {
+            "output": Labelled(delivered(output.value), output.label, output.parts),
+            "attempt": Labelled(attempt.number),
+            "previousScore": Labelled(attempt.scored_before),
+            "criteria": criteria,
+        }
+    )
+    name = attempt.context.principals[-1].removeprefix(_PREFIX)
+    inner = Ensemble(name=name, steps=(judge,))
+    context = msgspec.structs.replace(attempt.context, step=f"{attempt.context.step}/{judge.name}")
+    await attempt.committed()
+    return await attempt.play(inner, given, context)
