@@ -232,7 +232,7 @@ agents:
     config: {mcp: s, tool: do}
     input: {key: "write-${run.id}"}
     scoring: {evaluator: judge}
-  - {name: judge, operation: tools, config: {mcp: s, tool: look}, input: {}}
+  - {name: judge, operation: tools, config: {mcp: s, tool: look}, input: {key: judge}}
 outputs: {score: "${write.score}", n: "${write.output.n}"}
 """
 
