@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -21,6 +22,7 @@ app = typer.Typer(
 
 IdArgument = Annotated[str, typer.Argument(help="A request's id, as `list` shows it.")]
 WhichArgument = Annotated[str, typer.Argument(help="A request's id, as `list` shows it, or its token.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the run that waits for it.")]
 WhyOption = Annotated[str, typer.Option("--reason", "-m", help="Why; it goes along with the decision.")]
 
 
@@ -81,6 +83,7 @@ def approve(
         str | None, typer.Option("--answer", "-a", help="The answer that is asked for, as JSON or text.")
     ] = None,
     reason: WhyOption = "",
+    resume: ResumeOption = False,
     json: JsonOption = False,
 ) -> int:
     """Let that one call be made, once, or answer the question."""
@@ -92,35 +95,47 @@ def approve(
         schema = (await approvals.get(request)).schema
         return await approvals.approve(request, answer=typed_value(answer, schema), why=reason, via=via)
 
-    return _decide(context, approved, json=json)
+    return _decide(context, approved, resume=resume, json=json)
 
 
 @app.command("deny")
 @command
 def deny(
-    context: typer.Context, request: WhichArgument, reason: WhyOption = "", json: JsonOption = False
+    context: typer.Context,
+    request: WhichArgument,
+    reason: WhyOption = "",
+    resume: ResumeOption = False,
+    json: JsonOption = False,
 ) -> int:
     """Have that call refused, or say no to the question."""
 
     async def denied(approvals: Approvals, via: str) -> Request:
         return await approvals.deny(request, why=reason, via=via)
 
-    return _decide(context, denied, json=json)
+    return _decide(context, denied, resume=resume, json=json)
 
 
 def _decide(
-    context: typer.Context, decide: Callable[[Approvals, str], Awaitable[Request]], *, json: bool
+    context: typer.Context,
+    decide: Callable[[Approvals, str], Awaitable[Request]],
+    *,
+    resume: bool,
+    json: bool,
 ) -> int:
+    """Decide; with `resume` the output is that of the run, which goes on."""
     from luthier.cli.asking import person
     from luthier.cli.render import echo, to_json
     from luthier.text import one_line
 
     decided: Request = _asked(context, lambda approvals: decide(approvals, f"cli, {person()}"))
-    if json:
-        echo(to_json(_document(decided)))
-    else:
-        what = decided.uri or f"step {decided.step!r} of run {decided.run}"
-        echo(f"{decided.state}: {one_line(what)} ({decided.id})")
+    what = decided.uri or f"step {decided.step!r} of run {decided.run}"
+    told = f"{decided.state}: {one_line(what)} ({decided.id})"
+    if resume and decided.durable:
+        from luthier.cli.playing import gone_on
+
+        echo(told, sys.stderr)
+        return gone_on(context, decided.root, json=json, quiet=False)
+    echo(to_json(_document(decided)) if json else told)
     return OK
 
 

@@ -51,7 +51,7 @@ class Asker:
         from luthier.govern.deciding import answer_fault
 
         for _ in range(_TRIES):
-            sys.stderr.write(f"{paint('your answer?', 'yellow')} text or JSON, or [none] ")
+            sys.stderr.write(f"{paint('your answer?', 'yellow')} text or JSON, or [no] ")
             sys.stderr.flush()
             typed = sys.stdin.readline().strip()
             if not typed:

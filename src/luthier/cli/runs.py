@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from luthier.cli.options import FAILED, OK, JsonOption, command, found_project, start_logging
+from luthier.cli.options import FAILED, OK, JsonOption, command, found_project
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from luthier.runtime import Runtime
-    from luthier.runtime.runs import RunHandle
     from luthier.workflows import Entry, RunRow
 
 app = typer.Typer(help="Runs of ensembles.", no_args_is_help=True, rich_markup_mode=None)
@@ -91,16 +90,10 @@ def resume(
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> int:
-    """Go on with a durable run that was interrupted, and print its outputs."""
-    from luthier.cli.mocking import Parts
-    from luthier.cli.playing import played, shown
+    """Go on with a durable run that was interrupted or suspended, and print its outputs."""
+    from luthier.cli.playing import gone_on
 
-    async def begin(runtime: Runtime) -> RunHandle:
-        return await runtime.runs.go_on(run)
-
-    log = start_logging(context)
-    outcome = played(Parts(found_project(context)), begin, log=log, quiet=quiet, durable=True)
-    return shown(outcome, json=json)
+    return gone_on(context, run, json=json, quiet=quiet)
 
 
 @app.command("cancel")
