@@ -102,6 +102,8 @@ async def test_the_request_says_what_was_asked_and_a_temperature_of_0_is_0(kind:
         temperature=0,
         max_tokens=50,
         top_p=0.5,
+        frequency_penalty=0.25,
+        presence_penalty=-1.0,
         stop=("END",),
         seed=7,
     )
@@ -125,6 +127,7 @@ async def test_the_request_says_what_was_asked_and_a_temperature_of_0_is_0(kind:
             (message.role, message.content) for message in messages
         ]
         assert (body["max_completion_tokens"], body["stop"], body["seed"]) == (50, ["END"], 7)
+        assert (body["frequency_penalty"], body["presence_penalty"]) == (0.25, -1.0)
         assert "response_format" not in body
     else:
         assert request.path == "/v1/messages"
@@ -134,6 +137,7 @@ async def test_the_request_says_what_was_asked_and_a_temperature_of_0_is_0(kind:
             (message.role, message.content) for message in messages
         ]
         assert (body["max_tokens"], body["stop_sequences"]) == (50, ["END"])
+        assert not {"frequency_penalty", "presence_penalty"} & body.keys()
         assert "tools" not in body
 
 

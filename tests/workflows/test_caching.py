@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,9 @@ from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Labelled, merge
 from luthier.tools import Reply
 from luthier.workflows.caching import KIND, Cache, key_of
 from tests.workflows.house import Gate, House, entry, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def step(more: str = "cache: {ttl: 60}", given: str = "{q: '${input.q}'}", flow: str = "") -> str:
@@ -72,6 +75,33 @@ class TestSteps:
         await house.run(text, {"q": 1, "other": 5})
         assert (await house.run(text, {"q": 2, "other": 5})).output["v"]["of"] == {"q": 1}
         assert not (await house.run(text, {"q": 1, "other": 6})).output["cached"]
+
+    async def test_a_script_or_an_inner_ensemble_that_was_changed_is_run_again(self, tmp_path: Path) -> None:
+        script = tmp_path / "scripts" / "one.py"
+        script.parent.mkdir()
+        script.write_text("def run(context):\n    return 1\n")
+        inner = "ensemble: inner\nagents: [{name: b, operation: transform, config: {value: %s}}]"
+        house = House(root=tmp_path, ensembles=[inner % 1])
+        text = """
+ensemble: t
+agents:
+  - {name: a, operation: code, config: {script: scripts/one}, cache: {ttl: 60}}
+  - {name: i, operation: ensemble, config: {ensemble: inner}, cache: {ttl: 60}}
+outputs: {values: ["${a.output}", "${i.output}"], kept: ["${a.cached}", "${i.cached}"]}
+"""
+        assert (await house.run(text)).output == {"values": [1, 1], "kept": [False, False]}
+        assert (await house.run(text)).output == {"values": [1, 1], "kept": [True, True]}
+        script.write_text("def run(context):\n    return 22\n")
+        assert (await house.run(text)).output == {"values": [22, 1], "kept": [False, True]}
+        house.library["inner"] = read(inner % 33)
+        assert (await house.run(text)).output == {"values": [22, 33], "kept": [True, False]}
+        whole = text.replace("agents:", "cache: {ttl: 60}\nagents:")
+        assert [(await house.run(whole)).cached for _ in range(2)] == [False, True]
+        script.write_text("def run(context):\n    return 444\n")
+        changed = await house.run(whole)
+        assert (changed.cached, changed.output["values"]) == (False, [444, 33])
+        script.unlink()
+        assert not (await house.run(whole)).success
 
     async def test_another_caller_has_nothing_of_it(self) -> None:
         house = House(Gate({"s/one": counting()}))

@@ -30,6 +30,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     top_p: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
     schema: dict[str, Any] | None = None

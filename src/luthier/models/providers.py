@@ -221,6 +221,8 @@ def _settings(turn: Turn) -> Any:
         "temperature": turn.temperature,
         "max_tokens": turn.max_tokens,
         "top_p": turn.top_p,
+        "frequency_penalty": turn.frequency_penalty,
+        "presence_penalty": turn.presence_penalty,
         "seed": turn.seed,
         "stop_sequences": list(turn.stop) or None,
     }

@@ -43,6 +43,8 @@ SCHEMA: dict[str, Any] = {
         "temperature": {"type": "number", "minimum": 0, "maximum": 2},
         "max_tokens": {"type": "integer", "minimum": 1},
         "top_p": {"type": "number", "minimum": 0, "maximum": 1},
+        "frequency_penalty": {"type": "number", "minimum": -2, "maximum": 2},
+        "presence_penalty": {"type": "number", "minimum": -2, "maximum": 2},
         "stop": {"type": "array", "items": _TEXT},
         "seed": {"type": "integer"},
         "schema": {"type": "object"},

@@ -117,6 +117,8 @@ class ThinkConfig(msgspec.Struct, frozen=True, kw_only=True):
     temperature: Compiled | None = None
     max_tokens: Compiled | None = None
     top_p: Compiled | None = None
+    frequency_penalty: Compiled | None = None
+    presence_penalty: Compiled | None = None
     stop: Compiled | None = None
     seed: Compiled | None = None
 

@@ -47,7 +47,10 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutputBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """One response. `raw`: the body is delivered as text. `redirect` is the address, `status` then 3xx."""
+    """One response. `raw`: the body is delivered as text. `redirect` is the address, `status` then 3xx.
+
+    `template` is the page that a redirect carries for whoever does not follow it.
+    """
 
     status: int
     when: Compiled | None = None
@@ -55,11 +58,12 @@ class OutputBlock(msgspec.Struct, frozen=True, kw_only=True):
     body: Compiled | None = None
     raw: bool = False
     redirect: Compiled | None = None
+    template: Compiled | None = None
     format: Format | None = None
 
     @property
     def expressions(self) -> tuple[Compiled, ...]:
-        found = (self.when, self.headers, self.body, self.redirect)
+        found = (self.when, self.headers, self.body, self.redirect, self.template)
         return tuple(one for one in found if one is not None)
 
 
@@ -112,7 +116,7 @@ def _read_block(reader: Reader, uses: list[Placed]) -> OutputBlock:
     redirect = reader.inner("redirect")
     form = _read_format(reader)
     reader.done()
-    address = None
+    address = template = None
     if redirect is not None:
         there = redirect.take("url", required=True)
         address = _noted(placed(reader.sink, there), uses)
@@ -120,7 +124,7 @@ def _read_block(reader: Reader, uses: list[Placed]) -> OutputBlock:
         if chosen is not None and chosen not in REDIRECTS:
             words = ", ".join(map(str, REDIRECTS))
             reader.sink.add(f"`status` of a redirect must be one of {words}", redirect.places["status"])
-        redirect.refuse(("template",), lambda key: f"this version has no `{key}` of redirects")
+        template = _noted(placed(reader.sink, redirect.take("template")), uses)
         redirect.done()
         status = chosen or 302
     return OutputBlock(
@@ -130,6 +134,7 @@ def _read_block(reader: Reader, uses: list[Placed]) -> OutputBlock:
         body=_noted(placed(reader.sink, body or raw), uses),
         raw=body is None and raw is not None,
         redirect=address,
+        template=template,
         format=form,
     )
 

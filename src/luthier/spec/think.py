@@ -42,6 +42,8 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "max_tokens": ("max_tokens",),
     "top_p": ("top_p",),
+    "frequency_penalty": ("frequency_penalty",),
+    "presence_penalty": ("presence_penalty",),
     "stop": ("stop", "stop_sequences"),
     "seed": ("seed",),
 }
@@ -92,6 +94,8 @@ def _fault(name: str, value: Any) -> str:
             return "" if number and 0 <= value <= 2 else "a number from 0 to 2"  # noqa: PLR2004  (the APIs' bound)
         case "top_p":
             return "" if number and 0 <= value <= 1 else "a number from 0 to 1"
+        case "frequency_penalty" | "presence_penalty":
+            return "" if number and -2 <= value <= 2 else "a number from -2 to 2"  # noqa: PLR2004  (likewise)
         case "max_tokens":
             return "" if number and value == int(value) and value >= 1 else "a whole number of at least 1"
         case "seed":

@@ -17,6 +17,7 @@ from luthier.errors import StoreError
 from luthier.redaction import logger
 from luthier.taint import Confidentiality, Labelled
 from luthier.tools import Envelope, delivered
+from luthier.workflows.behind import behind
 from luthier.workflows.nodes import compiled_in
 from luthier.workflows.record import keep_labelled, read_labelled
 from luthier.workflows.retries import Outcome
@@ -98,9 +99,9 @@ async def remembered(attempt: Attempt, perform: Callable[[Attempt], Awaitable[Ou
     cache = attempt.services.cache
     given = _given(attempt) if asked.key is None else attempt.evaluate(asked.key).value
     step = attempt.step
-    key = key_of(
-        attempt.context.principals, step.name, step.operation, step.config, given, label=attempt.label
-    )
+    beside = await asyncio.to_thread(behind, [step], attempt.services)
+    parts = (step.name, step.operation, step.config, step.scoring, beside, given)
+    key = key_of(attempt.context.principals, *parts, label=attempt.label)
     found = await cache.get(key) if key else None
     if found is not None:
         output = found.joined(attempt.label)

@@ -60,8 +60,13 @@ def _made(block: OutputBlock, scope: Scope, control: Label) -> tuple[Labelled[An
     if block.redirect is not None:
         address = block.redirect.evaluate(scope)
         headers["Location"] = _header("Location", delivered(address.value))
+        page = NULL
+        if block.template is not None:
+            found = block.template.evaluate(scope)
+            page = Labelled(spelled(delivered(found.value)), found.whole)
+            headers.setdefault("Content-Type", "text/html; charset=utf-8")
         response = Response(status=block.status, headers=headers, label=label.join(address.whole))
-        return Labelled(None, control), response
+        return page.joined(control), response
     body = NULL if block.body is None else block.body.evaluate(scope)
     output = Labelled(delivered(body.value), body.label, body.parts)
     if block.raw:

@@ -15,6 +15,7 @@ from luthier.redaction import logger
 from luthier.spec import bind_inputs
 from luthier.taint import Labelled
 from luthier.trace import Trace
+from luthier.workflows.behind import behind
 from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
 from luthier.workflows.fields import initial_state
@@ -60,7 +61,8 @@ class Execution:
         self._recorder = recorder
         depth = depth_of(context) - 1
         now = recorder.now
-        self._key = "" if recorder.past else _key(ensemble, recorder.plan, bound, context, now)
+        beside = [] if ensemble.cache is None else behind(ensemble.steps, services)
+        self._key = "" if recorder.past else _key(ensemble, recorder.plan, beside, bound, context, now)
         self._driver = Driver(
             recorder, bound, services, context=context, grace=GRACE * 0.8**depth, play=self._play
         )
@@ -229,7 +231,14 @@ async def run_ensemble(
     return await made.run()
 
 
-def _key(ensemble: Ensemble, planned: Plan, inputs: Labelled[Any], context: CallContext, now: float) -> str:
+def _key(
+    ensemble: Ensemble,
+    planned: Plan,
+    beside: list[str],
+    inputs: Labelled[Any],
+    context: CallContext,
+    now: float,
+) -> str:
     """What the ensemble's cache keeps its result under; empty where it keeps none."""
     if ensemble.cache is None:
         return ""
@@ -240,4 +249,4 @@ def _key(ensemble: Ensemble, planned: Plan, inputs: Labelled[Any], context: Call
         except ExpressionError:
             return ""
     label = inputs.whole.join(by.whole)
-    return key_of(context.principals, ensemble.name, planned.digest(), by.value, label=label)
+    return key_of(context.principals, ensemble.name, planned.digest(), beside, by.value, label=label)

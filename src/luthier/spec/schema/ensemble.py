@@ -70,6 +70,7 @@ _FORMAT = mapping(
 _REDIRECT = mapping(
     key("url", says="Where to.", holds={"not": {"type": "null"}}, needed=True),
     key("status", holds=choice(REDIRECTS), says="302 without it."),
+    key("template", says="The page that it carries, for whoever does not follow it."),
 )
 _BLOCK = mapping(
     key("when", holds=CONDITION, says="The first block for which it holds makes the response."),

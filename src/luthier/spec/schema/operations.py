@@ -101,6 +101,7 @@ _MESSAGE = mapping(
     key("role", holds=either(choice(ROLES), EXPRESSION), needed=True),
     key("content", needed=True),
 )
+_PENALTY: Schema = {"type": "number", "minimum": -2, "maximum": 2}
 _SETTINGS: dict[str, tuple[Schema, str]] = {
     "model": (TEXT, "The model's name, as the provider calls it."),
     "prompt": (TEXT, "What is asked."),
@@ -115,6 +116,8 @@ _SETTINGS: dict[str, tuple[Schema, str]] = {
     ),
     "max_tokens": (either(whole(1), EXPRESSION), "How long the answer may become."),
     "top_p": (either({"type": "number", "minimum": 0, "maximum": 1}, EXPRESSION), "From 0 to 1."),
+    "frequency_penalty": (either(_PENALTY, EXPRESSION), "From -2 to 2: against saying the same again."),
+    "presence_penalty": (either(_PENALTY, EXPRESSION), "From -2 to 2: against staying with one subject."),
     "stop": (either(TEXTS, TEXT), "Texts at which the answer ends."),
     "seed": (either(whole(None), EXPRESSION), "For providers that repeat themselves on request."),
 }

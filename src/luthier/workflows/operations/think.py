@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from luthier.tools import ToolResult
     from luthier.workflows.operations.attempt import Attempt
 
-_AS_THEY_ARE = ("temperature", "max_tokens", "top_p", "seed")
+_AS_THEY_ARE = ("temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty", "seed")
 _SHOWN = 5  # faults that a model is told of
 
 
