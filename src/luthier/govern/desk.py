@@ -60,6 +60,7 @@ class Desk:
         self._audit = audit
         self._timeout = timeout if timeout is not None else CALLBACK_TIME if callback else 0.0
         self._callback = callback
+        self._known: dict[str, set[str]] = {}  # the requests of each run that this process knows of
 
     @property
     def asks(self) -> bool:
@@ -80,7 +81,13 @@ class Desk:
                 step=request.step,
             )
         )
-        await self.approvals.put(request)
+        self.know(request)
+        putting = asyncio.ensure_future(self.approvals.put(request))
+        try:
+            await asyncio.shield(putting)
+        except asyncio.CancelledError:
+            await asyncio.wait({putting})  # else it may lie there after it was taken away
+            raise
 
     async def ask(self, question: Question, context: CallContext) -> Request:
         """Put a question of a step, or find it where its run, which can be suspended, has put it before."""
@@ -114,11 +121,20 @@ class Desk:
                     await self.approvals.swap(request, None)
         return decided
 
+    def know(self, request: Request) -> None:
+        """Remember whose it is, for `withdraw`."""
+        if request.run:
+            self._known.setdefault(request.run, set()).add(request.id)
+
     async def withdraw(self, run: str, *, keep: Collection[str] = ()) -> None:
-        """Take away what a run has asked, apart from the requests of these ids."""
-        for request in await self.approvals.list():
-            if request.run == run and request.id not in keep:
-                with suppress(LuthierError):
+        """Take away what a run has asked, apart from the requests of these ids. Raises StoreError.
+
+        Only what this process knows of: another one may have gone on with the run, and ask anew.
+        """
+        for id in self._known.pop(run, set()).difference(keep):
+            with suppress(ValueError):
+                request = await self.approvals.read(id)
+                if request is not None:
                     await self.approvals.swap(request, None)
 
     async def _decision(self, request: Request, until: float) -> Request | None:

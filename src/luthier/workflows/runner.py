@@ -20,7 +20,6 @@ from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
 from luthier.workflows.fields import initial_state
 from luthier.workflows.owners import claim, release
-from luthier.workflows.record import Suspended
 from luthier.workflows.recorder import Recorder
 from luthier.workflows.taking import Taken, take
 from luthier.workflows.waiting import news_for
@@ -115,8 +114,7 @@ class Execution:
     async def _clear(self, run: Run) -> None:
         """Take back what nobody needs to decide any more, and what was decided and is in the record now."""
         people = self._services.people
-        waited = self._recorder.past or any(isinstance(entry.data, Suspended) for entry in run.record)
-        if people is None or self._recorder.journal is None or not waited:
+        if people is None:
             return
         try:
             await people.withdraw(self.id, keep={id for one in run.suspended for id in one.requests})

@@ -80,7 +80,7 @@ def suspended_row(row: RunRow, waiting: tuple[Waiting, ...]) -> RunRow:
 
 def waiting_of(state: State) -> tuple[Waiting, ...]:
     """What the run waits for, for those who look at it."""
-    waits = ((progress.key, progress.suspended) for progress in state.suspended.values())
+    waits = ((key, progress.suspended) for key, progress in state.nodes.items() if key in state.suspended)
     return tuple(
         Waiting(
             step=step, what=data.what, requests=data.requests, prompt=data.prompt, expires_at=data.expires

@@ -54,8 +54,10 @@ async def news_for(run: str, entries: Iterable[Entry], desk: Desk | None, now: f
         found = _decision(data, requests, now)
         if found is not None:
             decided[step] = found
-    unmade = (one.step for one in requests.values() if one.run == run and one.what == "call")
-    return News(decided, frozenset(unmade))
+    ours = [request for request in requests.values() if request.run == run]
+    for request in ours:
+        desk.know(request)
+    return News(decided, frozenset(request.step for request in ours if request.what == "call"))
 
 
 async def is_decided(requests: Iterable[str], desk: Desk) -> bool:
