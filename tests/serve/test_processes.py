@@ -113,6 +113,15 @@ async def test_over_http_it_serves_until_a_signal(project: Path, number: signal.
         assert await asyncio.to_thread(process.wait, BOUND) == status
 
 
+def test_a_signal_ends_it_though_nobody_reads_what_it_says(project: Path) -> None:
+    with started(project, "--http", "127.0.0.1:0") as process:
+        url_of(process)
+        assert process.stderr is not None
+        process.stderr.close()
+        process.terminate()
+        assert process.wait(BOUND) == 143
+
+
 def test_without_a_token_it_does_not_start(project: Path) -> None:
     file = project / "luthier.yaml"
     file.write_text(file.read_text().partition("serve:")[0])

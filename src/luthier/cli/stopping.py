@@ -32,6 +32,8 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _guarded(work: Coroutine[Any, Any, T]) -> T:
+    from luthier.cli.render import echo
+
     loop = asyncio.get_running_loop()
     task = asyncio.create_task(work)
     received: list[signal.Signals] = []
@@ -40,9 +42,9 @@ async def _guarded(work: Coroutine[Any, Any, T]) -> T:
         received.append(number)
         if len(received) > 1:
             leave(number)
-        sys.stderr.write("stopping (once more to kill)\n")
         task.cancel()
         loop.call_later(WIND_DOWN, leave, number)
+        echo("stopping (once more to kill)", sys.stderr)  # last: there may be nobody to hear it
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)

@@ -6,7 +6,15 @@ import asyncio
 import base64
 from typing import TYPE_CHECKING, Any
 
-from luthier.errors import CallerError, ExpressionError, Fault, InputError, NotFoundError, SpecError
+from luthier.errors import (
+    CallerError,
+    ExpressionError,
+    Fault,
+    InputError,
+    LuthierError,
+    NotFoundError,
+    SpecError,
+)
 from luthier.expr import Scope
 from luthier.redaction import logger
 from luthier.runtime.library import stamp
@@ -79,7 +87,7 @@ class Prompts:
     def _file(self, file: str) -> dict[str, Any]:
         path = inside(self._project.root.resolve(), file)
         if path is None:
-            raise NotFoundError("file", file)
+            raise LuthierError(f"A file of this prompt is not there: {file}.")
         data = path.read_bytes()
         mime = mime_of(path, data)
         kind = mime.partition("/")[0]

@@ -106,7 +106,8 @@ class Reading:
     async def _get(
         self, context: Context, params: GetPromptRequestParams
     ) -> GetPromptResult | InputRequiredResult:
-        from mcp_types import GetPromptResult
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import INTERNAL_ERROR, GetPromptResult
 
         async def begin(client: str, talk: Talk) -> asyncio.Task[dict[str, Any]]:
             prompt = self._prompts.find(client, params.name)
@@ -124,6 +125,9 @@ class Reading:
             _refuse("; ".join(fault.message for fault in error.faults))
         except CallerError as error:
             _refuse(error.message)
+        except LuthierError as error:
+            _log.warning("prompt %s cannot be given: %s", params.name, error)
+            raise MCPError(INTERNAL_ERROR, error.message) from error
 
     async def _complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
         from mcp_types import CompleteResult

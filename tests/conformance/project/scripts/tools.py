@@ -106,3 +106,14 @@ def _changed(folder: Path, said: str) -> str:
     number = len(list(folder.iterdir()))
     (folder / f"more_{number}.yaml").write_text(said, encoding="utf-8")
     return f"Wrote {number}."
+
+
+@tool(timeout=None)
+async def test_never_ends(caller: Caller) -> str:
+    """Says that it has begun, and goes on until it is called off, which it writes down."""
+    await caller.progress(1, 2, "begun")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        (ROOT / "called_off").touch()
+    return "never"
