@@ -105,6 +105,50 @@ def assert_untrusted(result: Result, *sources: str) -> None:
         _claim(source in there, f"the output does not come from {source}, but from {sorted(there)}")
 
 
+def assert_executed_steps(result: Result, count: int) -> None:
+    """So many steps ended without failing, control steps and iterations left out."""
+    names = [name for name, status in result.steps.items() if status.executed and "." not in name]
+    _claim(len(names) == count, f"{len(names)} steps were executed, not {count}: {', '.join(names)}")
+
+
+def assert_duration(
+    result: Result, *, less_than: float | None = None, greater_than: float | None = None
+) -> None:
+    """How many milliseconds it took, by the clock of the test."""
+    took = result.duration
+    _claim(less_than is None or took < less_than, f"it took {took:g} ms, not less than {less_than}")
+    _claim(greater_than is None or took > greater_than, f"it took {took:g} ms, not more than {greater_than}")
+
+
+def assert_state(result: Result, expected: Mapping[str, Any]) -> None:
+    """Steps have set these fields of the state, to these values at last."""
+    for field, value in expected.items():
+        _claim(field in result.state, f"no step set {field!r}; set were {', '.join(result.state) or 'none'}")
+        there = result.state[field]
+        _claim(there == value, f"{field!r} of the state is {there!r}, not {value!r}")
+
+
+def assert_called_ai(result: Result, provider: str | None = None, *, times: int | None = None) -> None:
+    """A model was asked, or one of that provider; at least once, or so many times."""
+    turns = [call for call in result.turns if provider in (None, call.uri.name.rpartition("/")[2])]
+    asked = f"{provider or 'a model'} was asked {len(turns)} times"
+    _claim(len(turns) == times if times is not None else bool(turns), f"{asked}: {_list(result.turns)}")
+
+
+def assert_used_tokens(result: Result, least: int) -> None:
+    """The models took at least so many tokens."""
+    used = sum(call.tokens for call in result.turns)
+    _claim(used >= least, f"{used} tokens were used, not {least}")
+
+
+def assert_cost_less_than(result: Result, dollars: float) -> None:
+    """The models cost less; a price that nobody knows is no claim."""
+    unknown = [call.arguments.get("model") for call in result.turns if call.cost is None]
+    _claim(not unknown, f"nobody knows what {', '.join(map(str, unknown))} costs")
+    cost = sum(call.cost or 0.0 for call in result.turns)
+    _claim(cost < dollars, f"it cost {cost:g} dollars, not less than {dollars:g}")
+
+
 class Expectation:
     """The same claims, one after the other: `expect(result).to_be_successful().to_have_called(…)`."""
 
@@ -143,6 +187,38 @@ class Expectation:
 
     def not_to_have_called(self, tool: str) -> Self:
         assert_not_called(self._result, tool)
+        return self
+
+    def to_have_executed_steps(self, count: int) -> Self:
+        assert_executed_steps(self._result, count)
+        return self
+
+    def to_have_duration(self, *, less_than: float | None = None, greater_than: float | None = None) -> Self:
+        assert_duration(self._result, less_than=less_than, greater_than=greater_than)
+        return self
+
+    def to_have_completed_in(self, milliseconds: float) -> Self:
+        assert_duration(self._result, less_than=milliseconds)
+        return self
+
+    def to_have_state(self, field: str, value: Any) -> Self:
+        assert_state(self._result, {field: value})
+        return self
+
+    def to_match_state(self, expected: Mapping[str, Any]) -> Self:
+        assert_state(self._result, expected)
+        return self
+
+    def to_have_called_ai(self, provider: str | None = None, *, times: int | None = None) -> Self:
+        assert_called_ai(self._result, provider, times=times)
+        return self
+
+    def to_have_used_tokens(self, least: int) -> Self:
+        assert_used_tokens(self._result, least)
+        return self
+
+    def to_have_cost_less_than(self, dollars: float) -> Self:
+        assert_cost_less_than(self._result, dollars)
         return self
 
     def to_be_untrusted(self, *sources: str) -> Self:

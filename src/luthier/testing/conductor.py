@@ -26,9 +26,11 @@ from luthier.spec.provider import USUAL
 from luthier.taint import Label
 from luthier.testing.mocks import Mocks, Named, named_tools, stage
 from luthier.testing.recording import replayed
-from luthier.tools import Refusal
+from luthier.testing.stand_ins import STEPS, with_stand_ins
+from luthier.tools import Refusal, delivered
 from luthier.uri import ToolUri
 from luthier.workflows import Run
+from luthier.workflows.record import StepEnded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MODELS = "builtin://model/"
 _INSIDE = ("mcp://", "custom://", "builtin://save_to_memory", "builtin://storage")
 """What stays in the process: servers have been taken care of, custom tools are the test's own."""
 
@@ -51,7 +54,8 @@ _INSIDE = ("mcp://", "custom://", "builtin://save_to_memory", "builtin://storage
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One call as it passed the gate. `label` joins its arguments and its branch.
 
-    `outcome` is `ok`, `error` (the tool's own), `refused`, or `failed`.
+    `outcome` is `ok`, `error` (the tool's own), `refused`, or `failed`. `tokens` and `cost` are those of a
+    model's turn, in US dollars; None where nobody knows the price.
     """
 
     uri: ToolUri
@@ -59,6 +63,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     label: Label
     step: str
     outcome: str
+    tokens: int = 0
+    cost: float | None = None
 
     @property
     def key(self) -> str:
@@ -99,11 +105,22 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         """Milliseconds."""
         return self.run.duration
 
+    @property
+    def turns(self) -> tuple[Call, ...]:
+        """The calls that asked a model."""
+        return tuple(call for call in self.calls if str(call.uri).startswith(_MODELS))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The fields of the run's state that steps have set, as they were at the end."""
+        ends = (entry.data.state.value for entry in self.run.record if isinstance(entry.data, StepEnded))
+        return {field: delivered(value) for fields in ends for field, value in (fields or {}).items()}
+
 
 class TestConductor:
     """`await TestConductor.create(…)`, then `await conductor.execute_ensemble(name, inputs)`, or `play`.
 
-    `calls` and `audit` hold what all executions did; `mocks` may be changed between them.
+    `results`, `calls` and `audit` hold what all executions did; `mocks` may be changed between them.
     """
 
     __test__ = False  # it is no test, whatever its name says to pytest
@@ -121,7 +138,9 @@ class TestConductor:
         given = {} if mocks is None or isinstance(mocks, Mocks) else mocks
         self.models = scripted(given.get("ai") if models is None else models, self.project)
         self.mocks = mocks if isinstance(mocks, Mocks) else read_mocks(given)
+        self._stand_ins = dict.fromkeys(given.get("steps") or {})
         self.strict = strict
+        self.results: list[Result] = []
         self.calls: list[Call] = []
         self.events: list[Event] = []
         self.audit = MemoryAudit()
@@ -142,7 +161,8 @@ class TestConductor:
     ) -> Self:
         """A conductor for a project's folder, its file, or a mapping of the same shape; the nearest without.
 
-        `mocks` is `{"tools": {"server:tool": answer}, "definitions": {server: {tool: …}}, "ai": answers}`;
+        `mocks` is `{"tools": {"server:tool": answer}, "definitions": {server: {tool: …}}, "ai": answers,
+        "steps": {step: answer}}`;
         `"replay"` names a recording that answers besides; the answers of models are those of a ScriptedModel,
         for all providers or by provider. What is not mocked is real, unless `strict`: then nothing leaves the
         process. `env` is all that `${env.X}` finds.
@@ -160,10 +180,13 @@ class TestConductor:
         async def act(runtime: Runtime) -> Run:
             return await runtime.run(ensemble, inputs, **more)
 
-        run = await self._with(
-            act, named_tools(Library(self.project, self._ensembles), ensemble, *self._ensembles)
-        )
-        return Result(run=run, calls=tuple(self.calls[calls:]), events=tuple(self.events[events:]))
+        library = Library(self.project, self._ensembles)
+        if self._stand_ins:
+            ensemble = with_stand_ins(library.get(ensemble), self._stand_ins)
+        run = await self._with(act, named_tools(library, ensemble, *self._ensembles))
+        result = Result(run=run, calls=tuple(self.calls[calls:]), events=tuple(self.events[events:]))
+        self.results.append(result)
+        return result
 
     def play(
         self, ensemble: EnsembleSource, inputs: Mapping[str, Any] | None = None, /, **more: Any
@@ -187,12 +210,26 @@ class TestConductor:
         """Mock one more tool, or another answer for one."""
         self.mocks[key] = answer
 
+    def mock_operation(self, step: str, answer: Any) -> None:
+        """Mock a step by its name, whatever its operation; its inputs are what the mock is given."""
+        self._stand_ins[step] = None
+        self.mocks[f"{STEPS}:{step}"] = answer
+
+    def mock_ai(self, answers: Any) -> None:
+        """What models answer from here on, as `mocks["ai"]`."""
+        self.models = scripted(answers, self.project)
+
+    def add_ensemble(self, ensemble: EnsembleSource) -> None:
+        """One more ensemble, beside those of the project."""
+        self._ensembles = (*self._ensembles, ensemble)
+
     def notify(self, event: Event) -> None:
         """Note what is told to observers."""
         self.events.append(event)
 
     def clear(self) -> None:
         """Forget all calls and all state; mocks stay."""
+        self.results.clear()
         self.calls.clear()
         self.events.clear()
         self.audit = MemoryAudit()
@@ -223,10 +260,11 @@ class TestConductor:
 
     async def _guard(self, call: GateCall, inner: Next) -> Up:
         """Note every call, and keep inside what may not leave."""
-        outcome = "failed"
+        outcome, spent = "failed", {}
         try:
             answer = await (self._kept_inside(call) if self._leaves(call.call.uri) else inner(call))
             outcome = "refused" if isinstance(answer, Refusal) else "error" if answer.is_error else "ok"
+            spent = _spent(answer) if str(call.call.uri).startswith(_MODELS) else {}
             return answer
         finally:
             made = call.call
@@ -238,6 +276,7 @@ class TestConductor:
                     label=call.label,
                     step=made.context.step,
                     outcome=outcome,
+                    **spent,
                 )
             )
 
@@ -257,17 +296,28 @@ class TestConductor:
 def read_mocks(mocks: Mapping[str, Any]) -> Mocks:
     """Mocks as `create` takes them. Raises MockError for others."""
     for key in mocks:
-        if key not in ("tools", "definitions", "replay", "ai"):
-            raise MockError(f"There are no mocks of {key!r}.", hint="Write tools, definitions, replay or ai.")
+        if key not in ("tools", "definitions", "replay", "ai", "steps"):
+            hint = "Write tools, steps, definitions, replay or ai."
+            raise MockError(f"There are no mocks of {key!r}.", hint=hint)
     traffic = read_traffic(Path(mocks["replay"])) if "replay" in mocks else Traffic({}, {})
+    steps = {f"{STEPS}:{step}": answer for step, answer in (mocks.get("steps") or {}).items()}
+    written = {**steps, **(mocks.get("tools") or {})}
     return Mocks(
-        {**(mocks.get("tools") or {}), **_beside(replayed(traffic), mocks.get("tools") or {})},
+        {**written, **_beside(replayed(traffic), written)},
         definitions={**traffic.definitions, **(mocks.get("definitions") or {})},
     )
 
 
 def _beside(found: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key not in written}
+
+
+def _spent(answer: Any) -> dict[str, Any]:
+    """Tokens and cost, as the reply of a model's turn tells them."""
+    told = {} if isinstance(answer, Refusal) else answer.reply.structured
+    if not isinstance(told, dict) or not isinstance(told.get("usage"), dict):
+        return {}
+    return {"tokens": told["usage"].get("totalTokens", 0), "cost": told.get("cost")}
 
 
 def scripted(answers: Any, project: Project) -> dict[str, Model]:
