@@ -192,10 +192,13 @@ class TestSuspended:
         assert (await office.asked(durable=True, attempt=2)).id != first.id
         assert (await office.asked(durable=True, step="s[1]")).id != first.id
 
-    async def test_what_a_run_has_asked_is_taken_back_when_it_is_over(self) -> None:
+    async def test_what_a_run_and_those_inside_have_asked_is_taken_back_when_it_is_over(self) -> None:
         office = Office()
-        kept, gone = await office.asked(), await office.asked(step="t")
-        other = await office.asked(run="another")
+        kept = await office.asked()
+        await office.asked(step="t")
+        await office.asked(run="inner")
+        other = await office.asked(run="another", root="another")
         await office.desk.withdraw("r", keep=[kept.id])
         assert {one.id for one in await office.approvals.list()} == {kept.id, other.id}
-        assert gone.id not in {kept.id, other.id}
+        await office.desk.withdraw("r")
+        assert len(await office.approvals.list()) == 2, "what was kept is for whoever goes on with the run"

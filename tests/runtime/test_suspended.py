@@ -252,6 +252,23 @@ class TestControlSteps:
         assert project.done == ["first", "last"]
         assert await project.requests() == ()
 
+    async def test_cancelled_what_waits_inside_waits_no_more(self, tmp_path: Path) -> None:
+        inside = {"name": "within", "operation": "ensemble", "config": {"ensemble": "inner"}}
+        project = Project(tmp_path, ensembles=[ensemble(ask()) | {"ensemble": "inner"}, ensemble(inside)])
+        run = await project.begun("e")
+        assert (await project.opened(lambda rt: rt.runs.cancel(run.id))).status == "cancelled"
+        assert await project.requests() == ()
+        rows = await project.opened(lambda rt: asyncio.to_thread(rt.runs.list))
+        assert {row.status for row in rows} == {"cancelled"}
+
+    async def test_what_waits_is_not_taken_for_a_result_that_is_kept(self, tmp_path: Path) -> None:
+        project = Project(tmp_path)
+        run = await project.begun(ensemble(do("book", tool="form", cache={"ttl": 60})))
+        await project.decided(answer={"name": "Ada"})
+        resumed = await project.resumed(run)
+        assert resumed.output == {"action": "accept", "content": {"name": "Ada"}}
+        assert not resumed.steps["book"].cached
+
 
 ASK_FIRST = [{"name": "ask first", "when": {"tool": "mcp://s/do"}, "then": "ask", "reason": "It counts."}]
 

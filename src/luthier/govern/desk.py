@@ -122,12 +122,12 @@ class Desk:
         return decided
 
     def know(self, request: Request) -> None:
-        """Remember whose it is, for `withdraw`."""
-        if request.run:
-            self._known.setdefault(request.run, set()).add(request.id)
+        """Remember whose it is, for `withdraw`: the run's, and that of the outermost around it."""
+        for run in {request.run, request.root} - {""} if request.run else ():
+            self._known.setdefault(run, set()).add(request.id)
 
     async def withdraw(self, run: str, *, keep: Collection[str] = ()) -> None:
-        """Take away what a run has asked, apart from the requests of these ids. Raises StoreError.
+        """Take away what a run and those inside it have asked, apart from these requests. Raises StoreError.
 
         Only what this process knows of: another one may have gone on with the run, and ask anew.
         """

@@ -108,7 +108,8 @@ async def remembered(attempt: Attempt, perform: Callable[[Attempt], Awaitable[Ou
         return Outcome(output=output, label=output.whole, cached=True)
     outcome = await perform(attempt)
     failed = isinstance(outcome.output.value, Envelope) and bool(outcome.output.value.fields().get("isError"))
-    if key and outcome.error is None and not failed and not outcome.state.value:
+    ended = outcome.error is None and outcome.suspended is None
+    if key and ended and not failed and not outcome.state.value:
         await cache.put(key, outcome.output, asked.ttl)
     return outcome
 

@@ -54,10 +54,11 @@ async def news_for(run: str, entries: Iterable[Entry], desk: Desk | None, now: f
         found = _decision(data, requests, now)
         if found is not None:
             decided[step] = found
-    ours = [request for request in requests.values() if request.run == run]
-    for request in ours:
-        desk.know(request)
-    return News(decided, frozenset(request.step for request in ours if request.what == "call"))
+    for request in requests.values():
+        if run in (request.run, request.root):
+            desk.know(request)
+    calls = (one for one in requests.values() if one.run == run and one.what == "call")
+    return News(decided, frozenset(one.step for one in calls))
 
 
 async def is_decided(requests: Iterable[str], desk: Desk) -> bool:
