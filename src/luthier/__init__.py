@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from luthier.connect import register_default_mcp_servers
     from luthier.errors import LuthierError, MCPToolError, Refused, SpecError
     from luthier.runtime import (
+        FilesystemMount,
         InMemoryMCPServerRegistry,
+        MCPConnectionManager,
         MCPServerConfig,
         MCPServerEntry,
         Runtime,
+        SandboxConfig,
         SQLMCPServerRegistry,
     )
     from luthier.taint import Label, Labelled
@@ -28,11 +31,13 @@ if TYPE_CHECKING:
 # Each name comes in with the first use of it, so that importing the package costs next to nothing.
 _HOMES = {
     "Caller": "luthier.caller",
+    "FilesystemMount": "luthier.runtime",
     "Handlers": "luthier.wire",
     "InMemoryMCPServerRegistry": "luthier.runtime",
     "Label": "luthier.taint",
     "Labelled": "luthier.taint",
     "LuthierError": "luthier.errors",
+    "MCPConnectionManager": "luthier.runtime",
     "MCPServerConfig": "luthier.runtime",
     "MCPServerEntry": "luthier.runtime",
     "MCPToolError": "luthier.errors",
@@ -40,6 +45,7 @@ _HOMES = {
     "Run": "luthier.workflows",
     "Runtime": "luthier.runtime",
     "SQLMCPServerRegistry": "luthier.runtime",
+    "SandboxConfig": "luthier.runtime",
     "SpecError": "luthier.errors",
     "ToolResult": "luthier.tools",
     "ToolUri": "luthier.uri",
@@ -49,11 +55,13 @@ _HOMES = {
 
 __all__ = [
     "Caller",
+    "FilesystemMount",
     "Handlers",
     "InMemoryMCPServerRegistry",
     "Label",
     "Labelled",
     "LuthierError",
+    "MCPConnectionManager",
     "MCPServerConfig",
     "MCPServerEntry",
     "MCPToolError",
@@ -61,6 +69,7 @@ __all__ = [
     "Run",
     "Runtime",
     "SQLMCPServerRegistry",
+    "SandboxConfig",
     "SpecError",
     "ToolResult",
     "ToolUri",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from luthier import (
+    FilesystemMount,
     InMemoryMCPServerRegistry,
     MCPServerConfig,
     MCPServerEntry,
     Runtime,
+    SandboxConfig,
     SpecError,
     SQLMCPServerRegistry,
     register_default_mcp_servers,
@@ -19,7 +21,7 @@ from luthier import (
 from luthier.connect import MemoryServers
 from luthier.errors import NotFoundError
 from luthier.runtime.registries import Registry
-from luthier.spec import ServerEntry
+from luthier.spec import Sandbox, ServerEntry
 from luthier.store import DEFAULT
 
 if TYPE_CHECKING:
@@ -124,3 +126,21 @@ def test_a_config_is_spelled_as_elsewhere() -> None:
     assert MCPServerEntry(id="a", name="A", command="uvx").name == "A"
     with pytest.raises(SpecError, match="needs a `command` or a `url`"):
         MCPServerConfig(name="slack", transport="stdio")
+
+
+def test_a_sandbox_is_spelled_as_elsewhere() -> None:
+    sandbox = SandboxConfig(filesystem=["/data:rw", "/docs", {"path": "/a:b"}, FilesystemMount("/c", "rw")])
+    config = MCPServerConfig(name="files", transport="stdio", command="npx", sandbox=sandbox)
+    assert config.sandbox == Sandbox(
+        mode="required", network="none", read=("/docs", "/a:b"), write=("/data", "/c")
+    )
+    looser = SandboxConfig.from_dict({"network": "allow", "allow_unsandboxed": True})
+    assert (looser.to_entry()["mode"], looser.to_entry()["network"]) == ("auto", "host")
+    assert SandboxConfig(enabled=False).to_entry()["mode"] == "off"
+    assert MCPServerConfig(name="files", transport="stdio", command="npx", sandbox=None).sandbox == Sandbox()
+
+
+@pytest.mark.parametrize("wrong", [{"network": "some"}, {"filesystem": [{"path": "/a", "mode": "rx"}]}])
+def test_a_sandbox_that_is_none_is_told(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"Invalid enum value"):
+        SandboxConfig.from_dict(wrong).to_entry()

@@ -2,6 +2,7 @@
 
 from luthier.runtime.client import Client
 from luthier.runtime.library import Library
+from luthier.runtime.manager import MCPConnectionManager, ResolvedTools
 from luthier.runtime.registries import (
     InMemoryMCPServerRegistry,
     MCPServerConfig,
@@ -9,18 +10,23 @@ from luthier.runtime.registries import (
     SQLMCPServerRegistry,
 )
 from luthier.runtime.runtime import Runtime
+from luthier.runtime.sandbox_config import FilesystemMount, SandboxConfig
 from luthier.runtime.toolset import BoundTool, Dropped, Listing, ToolSet
 
 __all__ = [
     "BoundTool",
     "Client",
     "Dropped",
+    "FilesystemMount",
     "InMemoryMCPServerRegistry",
     "Library",
     "Listing",
+    "MCPConnectionManager",
     "MCPServerConfig",
     "MCPServerEntry",
+    "ResolvedTools",
     "Runtime",
     "SQLMCPServerRegistry",
+    "SandboxConfig",
     "ToolSet",
 ]

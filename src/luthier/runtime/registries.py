@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.connect.stores import MemoryServers
 from luthier.errors import NotFoundError, SpecError
+from luthier.runtime.sandbox_config import SandboxConfig
 from luthier.spec import ServerEntry, read_entry
 from luthier.store import Database, SqlServers
 
@@ -26,6 +27,8 @@ def MCPServerEntry(**fields: Any) -> ServerEntry:  # noqa: N802  (made like a va
     Raises SpecError with every fault.
     """
     id = fields.get("id") or fields.get("name") or ""
+    if isinstance(fields.get("sandbox"), SandboxConfig):
+        fields["sandbox"] = fields["sandbox"].to_entry()
     return read_entry(id, {key: value for key, value in fields.items() if key != "id"})
 
 

@@ -366,6 +366,11 @@ class Runtime:
             trace=trace,
         )
 
+    def tools_of(self, agent: str) -> ToolSet:
+        """The tools as an agent of that name may use them: each call is made in its name."""
+        context = CallContext(principals=(agent,))
+        return ToolSet(self._gateway, partial(self._call, context=context), context, self._clock.now)
+
     async def call(
         self,
         uri: str | ToolUri,
@@ -451,11 +456,13 @@ class Runtime:
         arguments: Mapping[str, Any],
         timeout: float | None = None,
         headers: Mapping[str, str | Secret] | None = None,
+        context: CallContext = CallContext(),  # noqa: B008  (a value, frozen)
     ) -> ToolResult:
         call = ToolCall(
             id=next(self._ids),
             uri=uri,
             arguments=labelled(arguments),
+            context=context,
             timeout=timeout,
             headers=wrapped(headers) if headers else None,
         )
