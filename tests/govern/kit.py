@@ -49,11 +49,10 @@ class _Kept:
         self._audit = audit
         self.pinned: list[Pinned] = []
 
-    def write(self, record: Record) -> None:
-        if isinstance(record, Pinned):
-            self.pinned.append(record)
-        else:
-            self._audit.write(record)
+    def write(self, *records: Record) -> None:
+        self.pinned += [record for record in records if isinstance(record, Pinned)]
+        if others := [record for record in records if not isinstance(record, Pinned)]:
+            self._audit.write(*others)
 
     def close(self) -> None:
         self._audit.close()

@@ -20,7 +20,7 @@ from luthier.govern.reading import FileSegments, unnamed
 from luthier.govern.records import FIRST, VERSION, Record, SegmentOpened, write_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from luthier.clock import Clock
     from luthier.govern.checkpoints import CheckpointFile
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class AuditLog(Protocol):
     """Where the gate writes down what it does."""
 
-    def write(self, record: Record) -> None:
-        """Append one record. Raises AuditError when it is not surely written, and from then on always."""
+    def write(self, *records: Record) -> None:
+        """Append records, in one go. Raises AuditError when not all are surely written, and then always."""
 
     def close(self) -> None:
         """No more is coming. Harmless when repeated."""
@@ -44,8 +44,8 @@ class Sink(Protocol):
     def begin(self, now: float) -> str:
         """Begin a segment and give its name. Raises OSError."""
 
-    def append(self, line: bytes) -> None:
-        """Take one line, with its newline, whole. Raises OSError."""
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Take lines, each with its newline, whole. Raises OSError."""
 
     def end(self) -> None:
         """No more is coming. Never fails."""
@@ -88,9 +88,9 @@ class ChainedAudit:
         self._stamp = ""
         self._broken = ""
 
-    def write(self, record: Record) -> None:
+    def write(self, *records: Record) -> None:
         key = self._key or self._begin()
-        self._append(record, key)
+        self._append(records, key)
         if self._seq - self._vouched >= EVERY or abs(self._now - self._vouched_at) >= AFTER:
             self._vouch(key)
 
@@ -122,11 +122,11 @@ class ChainedAudit:
             before=before,
             policies=self._policies,
         )
-        self._append(opened, key)
+        self._append((opened,), key)
         self._vouch(key)
         return key
 
-    def _append(self, record: Record, key: AuditKey) -> None:
+    def _append(self, records: Sequence[Record], key: AuditKey) -> None:
         if self._broken:
             raise self._error()
         self._now = now = self._clock.now()
@@ -135,10 +135,13 @@ class ChainedAudit:
             self._second = second
             self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         self._at = at = f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
-        line, self._prev = write_line(record, self._seq, at, self._prev, key)
-        self._seq += 1
+        lines = []
+        for record in records:
+            line, self._prev = write_line(record, self._seq, at, self._prev, key)
+            self._seq += 1
+            lines.append(line)
         try:
-            self._sink.append(line)
+            self._sink.append(lines)
         except OSError as error:
             raise self._break(str(error)) from error
 
@@ -165,7 +168,7 @@ class ChainedAudit:
 
 
 class FileSink:
-    """A file of lines in `directory`; one write per line.
+    """A file of lines in `directory`; what is appended at once is one write.
 
     `fsync`: a line is on the disk when it is taken, at the price of the disk's time.
     """
@@ -181,11 +184,12 @@ class FileSink:
         self._file, self.path = _new_segment(self._directory, now)
         return self.path.name
 
-    def append(self, line: bytes) -> None:
-        written = os.write(self._file, line)
+    def append(self, lines: Sequence[bytes]) -> None:
+        whole = b"".join(lines)
+        written = os.write(self._file, whole)
         if self._fsync:
             os.fsync(self._file)
-        if written != len(line):
+        if written != len(whole):
             raise OSError("the disk took only a part of a line")
 
     def end(self) -> None:
@@ -252,11 +256,11 @@ class MemoryAudit:
         self._fails = (fails,) if isinstance(fails, str) else fails
         self._broken = False
 
-    def write(self, record: Record) -> None:
-        if self._broken or record.__struct_config__.tag in self._fails:
+    def write(self, *records: Record) -> None:
+        if self._broken or any(record.__struct_config__.tag in self._fails for record in records):
             self._broken = True
             raise AuditError("The audit log cannot be written: it was made to fail.")
-        self.records.append(record)
+        self.records.extend(records)
 
     def close(self) -> None:
         self._broken = True

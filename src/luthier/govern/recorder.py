@@ -91,12 +91,12 @@ class Recorder:
     async def carried(self, call: GateCall, inner: Next) -> Up:
         """The innermost: verdict and intent before the call is carried, the outcome after."""
         ledger = call.ledger
-        self._write_verdict(call, "allowed", rule=ledger.allowed_by, place=ledger.allowed_at)
-        ledger.allowed = True
-        uri = str(call.call.uri)
+        allowed = _verdict(call, "allowed", rule=ledger.allowed_by, place=ledger.allowed_at)
+        uri = allowed.uri
         pin = self._pins.of(call.tool) if call.tool is not None and call.call.uri.scheme == "mcp" else ""
         sent = kept_text(call.call.arguments.value, call.label) if self._sent else ""
-        self._write(Intent(call=call.call.id, uri=uri, arguments=ledger.digest, pin=pin, sent=sent))
+        self._write(allowed, Intent(call=call.call.id, uri=uri, arguments=ledger.digest, pin=pin, sent=sent))
+        ledger.allowed = True
         began = self._clock.monotonic()
         try:
             result = await inner(call)
@@ -140,9 +140,9 @@ class Recorder:
         """Write what is no call's. Raises AuditError."""
         self._write(record)
 
-    def _write(self, record: Record) -> None:
+    def _write(self, *records: Record) -> None:
         try:
-            self._audit.write(record)
+            self._audit.write(*records)
         except AuditError:
             raise
         except Exception as error:
@@ -160,29 +160,7 @@ class Recorder:
     def _write_verdict(
         self, call: GateCall, verdict: str, *, reason: str = "", rule: str = "", place: str = ""
     ) -> None:
-        wanted = call.call
-        context = wanted.context
-        arguments = wanted.arguments.value
-        self._write(
-            Verdict(
-                call=wanted.id,
-                uri=str(wanted.uri),
-                verdict=verdict,
-                reason=reason,
-                rule=rule,
-                place=place,
-                principals=context.principals,
-                run=context.run,
-                step=context.step,
-                attempt=context.attempt,
-                arguments=call.ledger.digest or arguments_digest(arguments),
-                names=names_of(arguments),
-                label=tag_of(call.label),
-                approval=call.ledger.approval,
-                approver=call.ledger.approver,
-                trace=context.trace_id,
-            )
-        )
+        self._write(_verdict(call, verdict, reason=reason, rule=rule, place=place))
 
     def _write_outcome(
         self, call: GateCall, uri: str, began: float, outcome: str, result: Up | None = None
@@ -216,3 +194,27 @@ class Recorder:
                 f"{uri} was called, and how that ended could not be recorded: {error.message}",
                 hint="The result is withheld. Look at the server before the call is made again.",
             ) from error
+
+
+def _verdict(call: GateCall, verdict: str, *, reason: str = "", rule: str = "", place: str = "") -> Verdict:
+    wanted = call.call
+    context = wanted.context
+    arguments = wanted.arguments.value
+    return Verdict(
+        call=wanted.id,
+        uri=str(wanted.uri),
+        verdict=verdict,
+        reason=reason,
+        rule=rule,
+        place=place,
+        principals=context.principals,
+        run=context.run,
+        step=context.step,
+        attempt=context.attempt,
+        arguments=call.ledger.digest or arguments_digest(arguments),
+        names=names_of(arguments),
+        label=tag_of(call.label),
+        approval=call.ledger.approval,
+        approver=call.ledger.approver,
+        trace=context.trace_id,
+    )

@@ -8,7 +8,7 @@ from luthier.errors import StoreError
 from luthier.govern.audit import ChainedAudit, segment_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from luthier.clock import Clock
     from luthier.govern import AuditKey, CheckpointFile
@@ -46,7 +46,7 @@ class SqlSegments:
 
 
 class SqlSink:
-    """One segment: each line is written by a transaction of its own, over one connection."""
+    """One segment: what is written at once is one transaction, over one connection."""
 
     def __init__(self, database: Database, *, fsync: bool = False) -> None:
         self._database = database
@@ -67,14 +67,14 @@ class SqlSink:
             raise OSError(error.message) from error
         return self._name
 
-    def append(self, line: bytes) -> None:
+    def append(self, lines: Sequence[bytes]) -> None:
         if self._lines is None:
             raise OSError("it is closed")
         try:
-            self._lines.add(self._name, self._number, line[:-1].decode())
+            self._lines.add(self._name, self._number, [line[:-1].decode() for line in lines])
         except StoreError as error:
             raise OSError(error.message) from error
-        self._number += 1
+        self._number += len(lines)
 
     def end(self) -> None:
         lines, self._lines = self._lines, None

@@ -217,11 +217,13 @@ class Appender:
         self._insert = str(AUDIT.insert().compile(dialect=dialect))
         self._named = dialect.positional is False
 
-    def add(self, segment: str, number: int, line: str) -> None:
-        values = (segment, number, line)
+    def add(self, segment: str, number: int, lines: Sequence[str]) -> None:
+        """In one transaction; `number` is that of the first."""
+        rows: list[Any] = [(segment, number + further, line) for further, line in enumerate(lines)]
+        if self._named:
+            rows = [dict(zip(AUDIT.c.keys(), row, strict=True)) for row in rows]
         with self._told():
-            row = dict(zip(AUDIT.c.keys(), values, strict=True)) if self._named else values
-            self._connection.exec_driver_sql(self._insert, row)
+            self._connection.exec_driver_sql(self._insert, rows)
             self._connection.commit()
 
     def close(self) -> None:
