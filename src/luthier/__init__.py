@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from luthier.caller import Caller
     from luthier.connect import register_default_mcp_servers
     from luthier.errors import LuthierError, MCPToolError, Refused, SpecError
+    from luthier.govern import Answer
     from luthier.runtime import (
         FilesystemMount,
         InMemoryMCPServerRegistry,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 # Each name comes in with the first use of it, so that importing the package costs next to nothing.
 _HOMES = {
+    "Answer": "luthier.govern",
     "Caller": "luthier.caller",
     "FilesystemMount": "luthier.runtime",
     "Handlers": "luthier.wire",
@@ -54,6 +56,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Answer",
     "Caller",
     "FilesystemMount",
     "Handlers",
