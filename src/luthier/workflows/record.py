@@ -21,7 +21,7 @@ from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_poin
 from luthier.tools import Envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 VERSION = 1
 """Of this format. A record of a later one is refused."""
@@ -217,7 +217,7 @@ def encode(entry: Entry) -> bytes:
         "kind": entry.kind,
         "step": entry.step,
         "attempt": entry.attempt,
-        "data": dict(_fields(entry.data)),
+        "data": _fields(entry.data),
     }
     try:
         return msgspec.json.encode(document) + b"\n"
@@ -263,23 +263,19 @@ def _parsed(line: bytes) -> Any:
         return json.loads(line)
 
 
-def _fields(data: Data) -> Iterator[tuple[str, Any]]:
-    secret = _label_of(data).confidentiality is Confidentiality.secret
+def _fields(data: Data) -> dict[str, Any]:
+    kept = {}
     for name in data.__struct_fields__:
         value = getattr(data, name)
         if value is None or value is NULL or value is TRUSTED:
             continue
-        match value:
-            case str() | float() | bool():
-                yield name, value
-            case Labelled():
-                yield name, keep_labelled(value)
-            case Label():
-                yield name, value.to_json()
-            case Failure():
-                yield name, _kept_failure(value, secret=secret)
-            case _:
-                yield name, value
+        if type(value) is Failure:
+            secret = _label_of(data).confidentiality is Confidentiality.secret
+            kept[name] = _kept_failure(value, secret=secret)
+        else:
+            write = _WRITERS.get(type(value))
+            kept[name] = value if write is None else write(value)
+    return kept
 
 
 def _label_of(data: Data) -> Label:
@@ -392,6 +388,7 @@ def _as_is(value: Any) -> Any:
     return value
 
 
+_WRITERS: dict[type, Callable[[Any], Any]] = {Labelled: keep_labelled, Label: Label.to_json}
 _READERS: dict[str, Callable[[Any], Any]] = {
     "inputs": read_labelled,
     "arguments": read_labelled,
