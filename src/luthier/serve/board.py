@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from luthier.errors import LuthierError
 from luthier.events import RunBegan, StepBegan, StepDone
 from luthier.redaction import logger
 
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from luthier.events import Event
+    from luthier.govern import Request
     from luthier.runtime import Runtime
     from luthier.runtime.runs import RunHandle
     from luthier.serve.caller import Caller
     from luthier.spec import Ensemble
     from luthier.trace import Trace
+    from luthier.workflows import RunRow
 
 
 _log = logger("luthier.serve")
@@ -36,10 +39,11 @@ class Heard(msgspec.Struct, frozen=True):
 class Live:
     """One run that goes on. What has happened in it is kept for those who come later, until it has ended."""
 
-    def __init__(self, caller: Caller, ensemble: Ensemble, started_at: float) -> None:
-        self.caller = caller
+    def __init__(self, principal: str, ensemble: str, started_at: float, *, durable: bool) -> None:
+        self.principal = principal
         self.ensemble = ensemble
         self.started_at = started_at
+        self.durable = durable
         self.heard: list[Heard] = []
         self.handle: RunHandle
         self._run = ""
@@ -106,14 +110,27 @@ class Board:
         trace: Trace | None = None,
     ) -> Live:
         """Begin a run on a client's behalf. Raises InputError before anything starts."""
-        live = Live(caller, ensemble, time.time())
+        live = Live(caller.principal, ensemble.name, time.time(), durable=durable)
         client = self._runtime.client(caller.id, trace=trace)
         live.handle = client.start(ensemble, inputs, live, run_timeout=run_timeout, durable=durable)
-        self._live[live.id] = live
-        waiting = asyncio.create_task(self._wait(live))
-        self._waiting.add(waiting)
-        waiting.add_done_callback(self._waiting.discard)
-        return live
+        return self._follow(live)
+
+    async def resume(self, row: RunRow) -> Live:
+        """Go on with a durable run. Raises RunError where it cannot go on, and what `Runs.go_on` raises."""
+        live = Live(row.principal, row.ensemble, row.started_at, durable=True)
+        live.handle = await self._runtime.runs.go_on(row.id, live)
+        return self._follow(live)
+
+    async def decided(self, request: Request) -> None:
+        """Go on with the run that waited for this, if nothing else keeps it."""
+        if not request.durable:
+            return
+        try:
+            row = await asyncio.to_thread(self._runtime.runs.get, request.root or request.run)
+            if row.status == "suspended":
+                await self.resume(row)
+        except LuthierError as error:
+            _log.warning("the run %s does not go on by itself: %s", request.run, error)
 
     def get(self, run: str) -> Live | None:
         """The run of that id, if it goes on here."""
@@ -130,11 +147,18 @@ class Board:
             live.handle.cancel()
         await asyncio.gather(*self._waiting, return_exceptions=True)
 
+    def _follow(self, live: Live) -> Live:
+        self._live[live.id] = live
+        waiting = asyncio.create_task(self._wait(live))
+        self._waiting.add(waiting)
+        waiting.add_done_callback(self._waiting.discard)
+        return live
+
     async def _wait(self, live: Live) -> None:
         try:
             await live.handle.wait()
         except Exception:  # noqa: BLE001  (told to whoever waits for the run; here nobody may)
-            _log.exception("run %s of %s broke off", live.id, live.caller.principal)
+            _log.exception("run %s of %s broke off", live.id, live.principal)
         finally:
             del self._live[live.id]
             live.end()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
+    from luthier.serve.board import Live
     from luthier.serve.caller import Caller
     from luthier.serve.service import Service
     from luthier.serve.triggers import Trigger
@@ -73,7 +74,7 @@ async def _answered(trigger: Trigger, request: Request, service: Service) -> Res
         await asyncio.wait({run, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not run.done():
             live.handle.cancel()
-        return response_of(await run, spec.cache_control)
+        return response_of(await run, live, spec.cache_control)
     except LuthierError as error:
         _log.error("a run of %s for %s broke off: %s", ensemble.name, caller.id, error)
         return reply(Problem(error="Ensemble execution failed", message="The run broke off."), 500)
@@ -81,11 +82,11 @@ async def _answered(trigger: Trigger, request: Request, service: Service) -> Res
         gone.cancel()
 
 
-def response_of(run: Run, cache_control: str = "") -> Response:
+def response_of(run: Run, live: Live, cache_control: str = "") -> Response:
     """What a run delivers, as its outputs say: status, headers, a body or a way onward."""
     from starlette.responses import Response
 
-    view = of_ended(run, "")
+    view = of_ended(run, live)
     if view.error is not msgspec.UNSET:
         at = f" at step {view.error.step}" if view.error.step else ""
         said = f": {view.error.message}" if view.error.message else ""

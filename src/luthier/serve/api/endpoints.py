@@ -102,6 +102,14 @@ ENDPOINTS = (
         answers={202: shapes.RunView, 409: shapes.Problem, **_ABSENT},
     ),
     Endpoint(
+        method="POST",
+        path=f"{API}/runs/{{id}}/resume",
+        work="resume",
+        summary="Go on with a durable run that was cut off, or whose requests have been decided.",
+        role="run",
+        answers={202: shapes.RunView, 409: shapes.Problem, **_ABSENT},
+    ),
+    Endpoint(
         method="GET",
         path=f"{API}/approvals",
         work="approvals",

@@ -101,17 +101,6 @@ def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     whole = msgspec.json.schema(endpoint.query)
     properties = whole["$defs"][endpoint.query.__name__]["properties"]
     return [
-        {"name": name, "in": "query", "required": False, "schema": _given(schema)}
+        {"name": name, "in": "query", "required": False, "schema": schema}
         for name, schema in properties.items()
     ]
-
-
-def _given(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter is either left out or has a value: it is never null."""
-    found = {name: value for name, value in schema.items() if name != "default" or value is not None}
-    if "anyOf" in found:
-        others = [one for one in found.pop("anyOf") if one != {"type": "null"}]
-        found |= others[0]
-    if "enum" in found:
-        found["enum"] = [one for one in found["enum"] if one is not None]
-    return found

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
-from luthier.errors import LuthierError, NotFoundError, Refused
+from luthier.errors import LuthierError, NotFoundError, Refused, RunError
 from luthier.govern.approvals import TOKEN
 from luthier.govern.deciding import objection
 from luthier.serve.api import shapes, streams, views
@@ -83,7 +84,9 @@ class Api:
             await asyncio.wait({run, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not run.done() and not ask.body.durable:  # nobody is there any more who could be told
                 live.handle.cancel()
-            return reply(views.of_ended(await run, ask.caller.id))
+            found = await run
+            status, headers = (202, {"Location": _place(live.id)}) if found.suspended else (200, None)
+            return reply(views.of_ended(found, live), status, headers)
         finally:
             gone.cancel()
 
@@ -92,24 +95,19 @@ class Api:
 
     async def runs(self, ask: Ask) -> Response:
         query: shapes.RunsQuery = ask.query
-        principal = None if ask.caller.may("admin") else ask.caller.principal
-        rows = await asyncio.to_thread(
-            self._runtime.runs.list,
-            limit=query.limit,
-            status=query.status,
-            ensemble=query.ensemble,
-            principal=principal,
-            before=query.before,
-        )
+        asked = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not UNSET}
+        if not ask.caller.may("admin"):
+            asked["principal"] = ask.caller.principal
+        rows = await asyncio.to_thread(lambda: self._runtime.runs.list(**asked))
         kept = {row.id for row in rows}
         going = [
             views.of_live(live)
             for live in self._service.board.going
-            if self._sees(ask, live.caller.principal)
+            if self._sees(ask, live.principal)
             and live.id not in kept
-            and query.before is None
-            and query.status in (None, "running")
-            and query.ensemble in (None, live.ensemble.name)
+            and query.before is UNSET
+            and query.status in (UNSET, "running")
+            and query.ensemble in (UNSET, live.ensemble)
         ]
         more = rows[-1].id if len(rows) == query.limit else None
         return reply(shapes.RunsPage(runs=[*going, *map(views.of_row, rows)], next=more))
@@ -130,11 +128,27 @@ class Api:
 
     async def cancel(self, ask: Ask) -> Response:
         live = self._live(ask)
-        if live is None:
-            row, _ = await self._kept(ask)
-            raise Rejected(409, "Conflict", f"The run {row.id} has ended: {row.status}.")
-        live.handle.cancel()
-        return reply(views.of_live(live), 202, {"Location": _place(live.id)})
+        if live is not None:
+            live.handle.cancel()
+            return reply(views.of_live(live), 202, {"Location": _place(live.id)})
+        row, _ = await self._kept(ask)
+        try:
+            row = await self._runtime.runs.cancel(row.id)
+        except RunError as error:
+            raise Rejected(409, "Conflict", error.message) from None
+        return reply(views.of_row(row), 202, {"Location": _place(row.id)})
+
+    async def resume(self, ask: Ask) -> Response:
+        """Go on with a durable run that was cut off, or whose requests have been decided."""
+        if self._live(ask) is not None:
+            raise Rejected(409, "Conflict", f"The run {ask.name} goes on already.")
+        row, _ = await self._kept(ask)
+        if not row.durable:
+            raise Rejected(409, "Conflict", f"The run {row.id} is not durable, so it cannot go on.")
+        try:
+            return self._begun(await self._service.board.resume(row))
+        except RunError as error:
+            raise Rejected(409, "Conflict", error.message) from None
 
     async def approvals(self, ask: Ask) -> Response:
         listed = [one for one in await self._runtime.approvals.list() if not self._objection(ask, one)]
@@ -149,13 +163,13 @@ class Api:
 
     async def reject(self, ask: Ask) -> Response:
         body: shapes.DecisionBody = ask.body
-        return await self._decided(ask, approved=False, answer=msgspec.UNSET, why=body.reason)
+        return await self._decided(ask, approved=False, answer=UNSET, why=body.reason)
 
     async def callback(self, ask: Ask) -> Response:
         """Decide by a token: whoever holds it was sent it by somebody who may decide."""
         body: shapes.CallbackBody = ask.body
         approvals = self._runtime.approvals
-        answer = body.answer if body.answer is not msgspec.UNSET else body.feedback
+        answer = body.answer if body.answer is not UNSET else body.feedback
         how: dict[str, Any] = {
             "why": body.reason,
             "by": "callback",
@@ -166,13 +180,14 @@ class Api:
         try:
             wants = (await approvals.get(ask.name)).schema is not None
             if body.approved:
-                decided = await approvals.approve(ask.name, answer=answer if wants else msgspec.UNSET, **how)
+                decided = await approvals.approve(ask.name, answer=answer if wants else UNSET, **how)
             else:
                 decided = await approvals.deny(ask.name, **how)
         except NotFoundError:
             raise _spent() from None
         except Refused as error:
             raise _not_decided(error) from None
+        await self._service.board.decided(decided)
         return reply(views.of_request(decided))
 
     # What they stand on
@@ -187,11 +202,11 @@ class Api:
         """Begin the run that is asked for. Raises what says that nothing was begun."""
         body: shapes.RunBody = ask.body
         ensemble = self._runnable(ask)
-        if body.inputs is not msgspec.UNSET and body.input is not msgspec.UNSET:
+        if body.inputs is not UNSET and body.input is not UNSET:
             raise Rejected(400, "Invalid body", "`input` says the same as `inputs`: write only one of them.")
-        inputs = body.inputs if body.inputs is not msgspec.UNSET else body.input
+        inputs = body.inputs if body.inputs is not UNSET else body.input
         seconds = None if body.timeout is None else body.timeout / 1000
-        given = {} if inputs is msgspec.UNSET else inputs
+        given = {} if inputs is UNSET else inputs
         return self._service.board.start(
             ask.caller, ensemble, given, run_timeout=seconds, durable=body.durable, trace=ask.trace
         )
@@ -207,7 +222,7 @@ class Api:
                 yield streams.event(heard.number, heard.name, heard.data)
             owned = False
             run = await live.handle.wait()
-            yield streams.event(len(live.heard) + 1, "end", views.of_ended(run, live.caller.id))
+            yield streams.event(len(live.heard) + 1, "end", views.of_ended(run, live))
         except LuthierError:
             problem = shapes.Problem(error="Failed", message="The run broke off.")
             yield streams.event(len(live.heard) + 1, "error", problem)
@@ -220,7 +235,7 @@ class Api:
 
     def _live(self, ask: Ask) -> Live | None:
         live = self._service.board.get(ask.name)
-        return live if live is not None and self._sees(ask, live.caller.principal) else None
+        return live if live is not None and self._sees(ask, live.principal) else None
 
     async def _kept(self, ask: Ask) -> tuple[RunRow, tuple[Entry, ...]]:
         """A run of the caller's, with its record. Raises NotFoundError, also for one of another."""
@@ -256,6 +271,7 @@ class Api:
                 decided = await approvals.deny(request.id, why=why, **by)
         except Refused as error:
             raise _not_decided(error) from None
+        await self._service.board.decided(decided)
         return reply(views.of_request(decided))
 
 
@@ -280,7 +296,7 @@ def _spent() -> Rejected:
 
 
 def _not_decided(error: Refused) -> Rejected:
-    """A decision that does not count: the answer does not fit, it is not theirs, or another was faster."""
+    """A decision that does not count: the answer does not fit, or another was faster."""
     if error.refusal_kind == "arguments":
         return Rejected(400, "Invalid answer", error.reason)
-    return Rejected(409 if "already" in error.reason else 403, "Conflict", error.reason)
+    return Rejected(409, "Conflict", error.reason)

@@ -22,17 +22,17 @@ class RunBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     inputs: dict[str, Any] | UnsetType = UNSET
     input: dict[str, Any] | UnsetType = UNSET
-    timeout: Annotated[int, Meta(ge=1, le=86_400_000)] | None = None
+    timeout: Annotated[float, Meta(gt=0, le=86_400_000)] | None = None
     durable: bool = False
 
 
-class RunsQuery(msgspec.Struct, frozen=True, kw_only=True):
+class RunsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which runs are listed; `before` is the id of the last one of the page before."""
 
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
-    status: Status | None = None
-    ensemble: str | None = None
-    before: str | None = None
+    status: Status | UnsetType = UNSET
+    ensemble: str | UnsetType = UNSET
+    before: str | UnsetType = UNSET
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +52,11 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a suspended run waits for."""
+    """What a suspended run waits for: one of these approvals, which are decided by their ids."""
 
     step: str
-    what: str
+    what: Literal["hitl", "approval", "input", "run"]
+    approvals: list[str] = []
     expires_at: When | None = None
 
 

@@ -29,13 +29,14 @@ from luthier.workflows.record import RunEnded, RunStarted, StepEnded
 from luthier.workflows.runs import OPEN, status_after
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from luthier.errors import InputError
     from luthier.govern import Request
     from luthier.serve.board import Live
     from luthier.spec import Ensemble
     from luthier.workflows import Entry, Run, RunRow
+    from luthier.workflows.runs import Waiting as Waits
 
 CLIENT = "client:"
 
@@ -44,29 +45,24 @@ def of_live(live: Live) -> RunView:
     """A run that goes on."""
     return RunView(
         id=live.id,
-        ensemble=live.ensemble.name,
+        ensemble=live.ensemble,
         status="running",
         success=False,
-        client=live.caller.id,
+        client=live.principal.removeprefix(CLIENT),
+        durable=live.durable,
         started_at=_time(live.started_at),
     )
 
 
-def of_ended(run: Run, client: str) -> RunView:
-    """A run that has just ended."""
+def of_ended(run: Run, live: Live) -> RunView:
+    """A run that has just come to its end, or to where it waits for somebody."""
+    view = msgspec.structs.replace(of_live(live), started_at=_time(run.record[0].at))
+    if run.suspended:
+        return msgspec.structs.replace(view, status="suspended", waiting=_waiting(run.suspended))
     ended = next((one.data for one in reversed(run.record) if isinstance(one.data, RunEnded)), None)
-    return _filled(
-        RunView(
-            id=run.id,
-            ensemble=run.ensemble,
-            status=status_after(ended),
-            success=run.success,
-            client=client,
-            started_at=_time(run.record[0].at),
-            ended_at=_time(run.record[-1].at),
-        ),
-        run.record,
-    )
+    at = _time(run.record[-1].at)
+    view = msgspec.structs.replace(view, status=status_after(ended), success=run.success, ended_at=at)
+    return _filled(view, run.record)
 
 
 def of_row(row: RunRow, record: Sequence[Entry] = ()) -> RunView:
@@ -81,9 +77,7 @@ def of_row(row: RunRow, record: Sequence[Entry] = ()) -> RunView:
         durable=row.durable,
         started_at=_time(row.started_at),
         ended_at=_time(row.ended_at),
-        waiting=[
-            Waiting(step=one.step, what=one.what, expires_at=_time(one.expires_at)) for one in row.waiting
-        ],
+        waiting=_waiting(row.waiting),
     )
     return view if row.status in OPEN else _filled(view, record)
 
@@ -162,6 +156,13 @@ def steps_of(record: Sequence[Entry]) -> list[tuple[str, dict[str, Any]]]:
             case _:
                 pass
     return heard
+
+
+def _waiting(waits: Iterable[Waits]) -> list[Waiting]:
+    return [
+        Waiting(step=one.step, what=one.what, approvals=list(one.requests), expires_at=_time(one.expires_at))
+        for one in waits
+    ]
 
 
 def _label(label: Label) -> LabelView:
