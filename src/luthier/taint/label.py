@@ -31,7 +31,7 @@ class Confidentiality(IntEnum):
     secret = 2
 
 
-class Source(msgspec.Struct, frozen=True, order=True):
+class Source(msgspec.Struct, frozen=True, order=True, gc=False):
     """One origin: which tool of which server gave the value, in which call."""
 
     server: str
@@ -39,7 +39,7 @@ class Source(msgspec.Struct, frozen=True, order=True):
     call_id: str = ""
 
 
-class Label(msgspec.Struct, frozen=True):
+class Label(msgspec.Struct, frozen=True, gc=False):
     """Integrity, confidentiality and sources of one value."""
 
     integrity: Integrity = Integrity.trusted

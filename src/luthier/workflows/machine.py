@@ -50,6 +50,7 @@ from luthier.workflows.record import (
     StepEnded,
     StepStarted,
     Suspended,
+    uncollected,
 )
 from luthier.workflows.retries import Outcome, delay, repeats
 
@@ -390,8 +391,9 @@ class State:
 def fold(plan: Plan, entries: Iterable[Entry]) -> State:
     """The state of a run after these entries."""
     state = State(plan)
-    for entry in entries:
-        state.apply(entry)
+    with uncollected():
+        for entry in entries:
+            state.apply(entry)
     return state
 
 

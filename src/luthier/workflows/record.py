@@ -10,7 +10,9 @@ Nothing that an entry holds can lead back to it, so entries are none of the garb
 
 from __future__ import annotations
 
+import gc
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
@@ -21,7 +23,7 @@ from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_poin
 from luthier.tools import Envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 VERSION = 1
 """Of this format. A record of a later one is refused."""
@@ -233,34 +235,61 @@ def encode_all(entries: Iterable[Entry]) -> bytes:
 def decode(text: bytes) -> tuple[Entry, ...]:
     """Read a record back. Raises RecordError with the number of the line that cannot be read."""
     lines = text.split(b"\n")
-    return tuple(_decoded(line, number) for number, line in enumerate(lines, 1) if line.strip())
+    with uncollected():
+        return tuple(_decoded(line, number) for number, line in enumerate(lines, 1) if line.strip())
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """For what makes many values that all stay: the collector would look through them over and over."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+class _Line(msgspec.Struct, frozen=True, gc=False):
+    """An entry as it is written, its data still in plain values."""
+
+    seq: int
+    at: float
+    kind: str
+    step: str
+    attempt: int
+    data: dict[str, Any]
+
+
+_LINES = msgspec.json.Decoder(_Line)
 
 
 def _decoded(line: bytes, number: int) -> Entry:
     try:
-        document = _parsed(line)
-        kind = KINDS[document["kind"]]
-        data = kind(**{name: _READERS.get(name, _as_is)(value) for name, value in document["data"].items()})
+        read = _parsed(line)
+        data = KINDS[read.kind](**{name: _read(name, value) for name, value in read.data.items()})
         if isinstance(data, RunStarted) and data.version > VERSION:
             raise RecordError(
                 f"line {number}: the record is of version {data.version}, this program reads {VERSION}"
             )
-        return Entry(
-            seq=document["seq"],
-            at=document["at"],
-            step=document["step"],
-            attempt=document["attempt"],
-            data=data,
-        )
-    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
+        return Entry(seq=read.seq, at=read.at, step=read.step, attempt=read.attempt, data=data)
+    except (LookupError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise RecordError(f"line {number} of the record cannot be read: {error}") from error
 
 
-def _parsed(line: bytes) -> Any:
+def _parsed(line: bytes) -> _Line:
     try:
-        return msgspec.json.decode(line)
+        return _LINES.decode(line)
+    except msgspec.ValidationError:
+        raise
     except msgspec.DecodeError:
-        return json.loads(line)
+        return msgspec.convert(json.loads(line), _Line)
+
+
+def _read(name: str, value: Any) -> Any:
+    reader = _READERS.get(name)
+    return value if reader is None else reader(value)
 
 
 def _fields(data: Data) -> dict[str, Any]:
@@ -349,23 +378,31 @@ def read_labelled(kept: Any) -> Labelled[Any]:
     """Read `keep_labelled` back."""
     label = Label.from_json(kept["label"]) if "label" in kept else TRUSTED
     parts = {pointer: Label.from_json(part) for pointer, part in kept.get("parts", {}).items()}
-    envelopes = frozenset(kept.get("envelopes", ()))
-    value = _enveloped(kept["value"], envelopes, "") if envelopes else kept["value"]
+    envelopes = kept.get("envelopes", ())
+    value = _enveloped(kept["value"], envelopes) if envelopes else kept["value"]
     return Labelled(value, label, parts)
 
 
-def _enveloped(value: Any, envelopes: frozenset[str], pointer: str) -> Any:
-    match value:
-        case dict():
-            fields = {
-                key: _enveloped(item, envelopes, f"{pointer}/{escape_pointer(key)}")
-                for key, item in value.items()
-            }
-            return _gathered(fields) if pointer in envelopes else fields
-        case list():
-            return [_enveloped(item, envelopes, f"{pointer}/{index}") for index, item in enumerate(value)]
-        case _:
-            return value
+def _enveloped(value: Any, envelopes: Iterable[str]) -> Any:
+    """The value with envelopes at these pointers; what has none below is not looked through."""
+    tree: dict[str, Any] = {}
+    for pointer in envelopes:
+        branch = tree
+        for part in pointer.split("/")[1:]:
+            branch = branch.setdefault(part, {})
+        branch[_HERE] = True
+    return _grown(value, tree)
+
+
+_HERE = "/"  # no part of a pointer has a slash
+
+
+def _grown(value: Any, tree: dict[str, Any]) -> Any:
+    for part, branch in tree.items():
+        if part != _HERE:
+            key = int(part) if isinstance(value, list) else part.replace("~1", "/").replace("~0", "~")
+            value[key] = _grown(value[key], branch)
+    return _gathered(value) if _HERE in tree else value
 
 
 def _spread(envelope: Envelope) -> dict[str, Any]:
@@ -382,10 +419,6 @@ def _gathered(fields: dict[str, Any]) -> Envelope:
 
 def _read_failure(kept: Any) -> Failure:
     return msgspec.convert(kept, Failure)
-
-
-def _as_is(value: Any) -> Any:
-    return value
 
 
 _WRITERS: dict[type, Callable[[Any], Any]] = {Labelled: keep_labelled, Label: Label.to_json}

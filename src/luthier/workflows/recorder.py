@@ -11,7 +11,7 @@ from luthier.redaction import logger
 from luthier.workflows.journal import Journal
 from luthier.workflows.machine import State
 from luthier.workflows.owners import me
-from luthier.workflows.record import Data, Entry, RunEnded, RunStarted
+from luthier.workflows.record import Data, Entry, RunEnded, RunStarted, uncollected
 from luthier.workflows.runs import RunRow, ended_row, suspended_row, waiting_of
 
 if TYPE_CHECKING:
@@ -77,9 +77,10 @@ class Recorder:
 
     def recall(self) -> None:
         """Fold what happened before."""
-        for entry in self.past:
-            self.entries.append(entry)
-            self.state.apply(entry)
+        self.entries.extend(self.past)
+        with uncollected():
+            for entry in self.past:
+                self.state.apply(entry)
 
     def start(self, inputs: Labelled[object], deadline: float | None) -> None:
         """The first entry; `deadline` is in Unix seconds."""
