@@ -99,6 +99,18 @@ def test_what_would_wait_in_a_run_that_has_failed_is_called_off_instead() -> Non
     assert run.finish().step == "b"
 
 
+def test_a_decision_that_comes_when_it_is_called_off_changes_nothing() -> None:
+    run = table(node("a"), node("b"))
+    run.suspend("a")
+    run.start("b")
+    run.settle("b", failed())
+    run.append(Resumed(decision="approved"), "a", 1)
+    assert run.starting == []
+    run.end()
+    assert run.end_of("a") == "cancelled"
+    assert run.finish().step == "b"
+
+
 def test_a_deadline_fails_what_waits_and_a_user_calls_it_off() -> None:
     for kind, end in (("timeout", "failed"), ("cancelled", "cancelled")):
         run = table(node("a"))

@@ -297,7 +297,7 @@ class State:
             progress.suspended, progress.resumed = data, None
             self.suspended[progress.key] = progress
             self.agenda.pop(progress.key, None)
-        else:
+        elif progress.key not in self.agenda:  # else it is called off already: its end is to come
             self._let_go(progress, Phase.due)
             progress.resumed = data
             self._put(Start(progress.key, progress.attempt))
