@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from luthier.spec import Hole, LaunchProfile
+from luthier.errors import SpecError
+from luthier.spec import Hole, LaunchProfile, read_project
 from luthier.spec.commands import ArgumentFault, Plan
 from luthier.spec.profile import holes_in, pattern_fault
 
@@ -86,3 +89,39 @@ def test_what_a_hole_would_decide_to_run_is_refused() -> None:
 )
 def test_a_pattern_is_a_short_one_that_cannot_take_for_ever(pattern: str, why: str) -> None:
     assert pattern_fault(pattern) == why
+
+
+def judged(module: str, **project: Any) -> str:
+    """What is said against a profile that runs that module behind -m; nothing where it may."""
+    said = set()
+    for args in (["-I", "-m", module], [f"-Im{module}"]):
+        profiles = {"notes": {"executable": "/usr/bin/python3", "args": args}}
+        try:
+            read_project({"launch_profiles": profiles, **project})
+            said.add("")
+        except SpecError as error:
+            said.add(error.faults[0].message.rpartition(": it ")[2])
+    (one,) = said
+    return one
+
+
+UNLISTED = "is a module that `allowed_modules` does not list"
+
+
+@pytest.mark.parametrize("module", ["mcp_server_git", "mcp_server_git.cli", "notes_mcp", "notes_mcp_server"])
+def test_modules_that_are_servers_by_their_names_may_be_run(module: str) -> None:
+    assert judged(module) == ""
+    assert UNLISTED in judged(module, allowed_modules=[])
+
+
+@pytest.mark.parametrize("module", ["notes", "runner", "mcp_serve_git", "a.mcp_server_git", "invoke"])
+def test_any_other_module_must_be_listed(module: str) -> None:
+    assert UNLISTED in judged(module)
+    assert judged(module, allowed_modules=[module]) == ""
+    assert judged(module, allowed_modules=[f"{module[:3]}*"]) == ""
+    assert UNLISTED in judged(module, allowed_modules=["others"])
+
+
+@pytest.mark.parametrize("module", ["pip", "timeit", "pytest", "code"])
+def test_to_list_a_module_that_runs_what_it_is_given_does_not_let_it_run(module: str) -> None:
+    assert "runs what it is given" in judged(module, allowed_modules=[module, "*"])

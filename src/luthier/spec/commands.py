@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -57,10 +58,17 @@ def examine(command: str, args: Sequence[str]) -> Plan | ArgumentFault:
     return Plan() if rule is None else rule(args)
 
 
-def harden(command: str, args: Sequence[str], holes: Collection[int] = ()) -> Plan | ArgumentFault:
+MODULES = ("mcp_server_*", "*_mcp_server", "*_mcp")
+"""What a module is called behind -m of a launch profile, where the project does not list others."""
+
+
+def harden(
+    command: str, args: Sequence[str], holes: Collection[int] = (), modules: Collection[str] = MODULES
+) -> Plan | ArgumentFault:
     """Whether a launch profile may start that command so: Python isolated, Node, or no interpreter at all.
 
     `holes` are the indexes of arguments that are not settled yet; none of them may decide what is run.
+    `modules` are patterns for those that -m may run.
     """
     rule = _rule(command.lower())
     if rule not in (None, _python, _node):
@@ -75,9 +83,17 @@ def harden(command: str, args: Sequence[str], holes: Collection[int] = ()) -> Pl
             return ArgumentFault(index, "has a hole where it is decided what is run")
     if plan.script is not None and not _is_settled(args[plan.script]):
         return ArgumentFault(plan.script, "is not an absolute path without `..`")
+    if plan.module is not None and not _is_listed(args[plan.module], modules):
+        return ArgumentFault(plan.module, "is a module that `allowed_modules` does not list")
     if rule is _python and not any("I" in _letters(argument) for argument in head):
         return ArgumentFault(-1, "needs -I, so that neither variables nor the folder it stands in add code")
     return plan
+
+
+def _is_listed(argument: str, modules: Collection[str]) -> bool:
+    joined = _DASH_M.fullmatch(argument)
+    name = joined[1] if joined else argument
+    return any(fnmatchcase(name, pattern) for pattern in modules)
 
 
 def _is_settled(path: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from luthier.spec.commands import harden
+from luthier.spec.commands import MODULES, harden
 from luthier.spec.origin import NOWHERE, Origin
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ class Hole(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to start a server. `cwd` None: an empty folder made for it. `sha256` is the executable's."""
+    """One way to start a server. `cwd` None: an empty folder made for it. `sha256` is the executable's.
+
+    `modules` are the patterns of the project for what -m may run.
+    """
 
     name: str
     executable: str
@@ -73,11 +76,13 @@ class LaunchProfile(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str | None = None
     script_sha256: str | None = None
     sandbox: Sandbox = Sandbox()
+    modules: tuple[str, ...] = MODULES
     origin: Origin = NOWHERE
 
     def judged(self, command: str) -> Plan | ArgumentFault:
         """What starting it comes to, if the executable is of that name."""
-        return harden(command, self.args, [at for at, text in enumerate(self.args) if holes_in(text)])
+        holes = [at for at, text in enumerate(self.args) if holes_in(text)]
+        return harden(command, self.args, holes, self.modules)
 
     def fault(self, values: Mapping[str, str]) -> tuple[str, str]:
         """What is wrong with these values: the name of the hole and why; two empty texts if nothing is."""

@@ -23,6 +23,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 
 def read_profiles(reader: Reader) -> dict[str, LaunchProfile]:
     """The profiles by name. Faulty ones are among them, as far as they could be read, and told."""
+    modules = reader.who("allowed_modules")
     inner = reader.inner("launch_profiles")
     if inner is None:
         return {}
@@ -34,11 +35,11 @@ def read_profiles(reader: Reader) -> dict[str, LaunchProfile]:
             continue
         one = Reader.of(inner.sink, path, value, f"the launch profile {quoted(name)}")
         if one is not None:
-            profiles[name] = _read_profile(one, name)
+            profiles[name] = _read_profile(one, name, modules)
     return profiles
 
 
-def _read_profile(reader: Reader, name: str) -> LaunchProfile:
+def _read_profile(reader: Reader, name: str, modules: tuple[str, ...] | None) -> LaunchProfile:
     before = len(reader.sink.faults)
     fields: dict[str, Any] = {
         "executable": reader.text("executable", required=True) or "",
@@ -49,6 +50,7 @@ def _read_profile(reader: Reader, name: str) -> LaunchProfile:
         "sha256": _read_digest(reader, "sha256"),
         "script_sha256": _read_digest(reader, "script_sha256"),
         "sandbox": read_sandbox(reader),
+        "modules": modules,
     }
     reader.done({"command": "a profile names its program in full: `executable: /usr/bin/…`"})
     origin = Origin(reader.sink.document, reader.path, reader.places)

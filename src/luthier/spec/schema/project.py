@@ -165,6 +165,12 @@ PROJECT: Schema = {
             empty=False,
         ),
         key(
+            "allowed_modules",
+            holds=TEXTS,
+            says="What -m of a launch profile may run; mcp_server_*, *_mcp_server, *_mcp without it.",
+            empty=False,
+        ),
+        key(
             "launch_profiles",
             holds={
                 "type": "object",
