@@ -1,10 +1,10 @@
 # shellcheck shell=sh
-# The official conformance suite, in .tools/conformance, with the Node that it needs beside it.
+# The official conformance suite and MCP Inspector, in .tools/conformance, with the Node that they need beside them.
 #
-# Sourced after venv.sh. Sets CONFORMANCE, the suite's command, and puts its Node first on PATH.
+# Sourced after venv.sh. Sets CONFORMANCE and INSPECTOR, their commands, and puts their Node first on PATH.
 
 CONFORMANCE_HOME="$ROOT/.tools/conformance"
-CONFORMANCE_PACKAGES='@modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3'
+CONFORMANCE_PACKAGES='@modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0 node@22.23.3'
 
 conformance_suite() {
     command -v npm >/dev/null 2>&1 || die "npm is missing. On Debian or Ubuntu: apt-get install npm"
@@ -20,4 +20,6 @@ conformance_suite() {
     PATH="$CONFORMANCE_HOME/node_modules/node/bin:$PATH"
     export PATH
     CONFORMANCE="$CONFORMANCE_HOME/node_modules/.bin/conformance"
+    # shellcheck disable=SC2034  # read by whoever sources this
+    INSPECTOR="$CONFORMANCE_HOME/node_modules/.bin/mcp-inspector"
 }

@@ -1,7 +1,7 @@
 """The server under test of the conformance suite: the project beside this file, by `luthier serve`.
 
 `python -m tests.conformance.served` copies the project, serves it, and prints the address of a small proxy in
-front of it that adds the token, because the suite has none to send. It ends when its stdin does.
+front of it that adds the token, because the suite has none to send, and the copy. It ends when stdin does.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def served(folder: Path) -> None:
         assert process.stderr is not None
         proxy.port = await port_of(process.stderr)
         told = asyncio.create_task(passed_on(process.stderr))
-        sys.stdout.write(f"http://127.0.0.1:{port}/mcp\n")
+        sys.stdout.write(f"http://127.0.0.1:{port}/mcp {project}\n")
         sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)
         told.cancel()

@@ -91,6 +91,30 @@ async def test_a_call_that_its_client_gives_up_is_called_off(tmp_path: Path, mod
         await made[0].idle()  # the call would never end by itself
 
 
+async def opened(url: str) -> dict[str, str]:
+    """The headers of a session of the old kind."""
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    accept = {"Accept": "application/json, text/event-stream"}
+    _, _, headers = await asked(f"{url}/mcp", "POST", json=hello, headers=accept)
+    session = {**accept, "Mcp-Session-Id": headers["Mcp-Session-Id"]}
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert (await asked(f"{url}/mcp", "POST", json=ready, headers=session))[0] == 202
+    return session
+
+
+async def test_an_old_session_that_goes_away_in_a_call_has_it_called_off(tmp_path: Path) -> None:
+    made: list[Service] = []
+    async with served(tmp_path, made=made) as url:
+        call = {"name": "stuck", "arguments": {}, "_meta": {"progressToken": 1}}
+        body = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+        headers = {**await opened(url), "Authorization": f"Bearer {CI}"}
+        async with aiohttp.ClientSession() as session:
+            async with session.post(f"{url}/mcp", json=body, headers=headers) as reply:
+                assert await reply.content.readany()  # it is at work
+        await made[0].idle()  # it would never end by itself
+
+
 async def test_a_session_is_of_the_client_that_opened_it(tmp_path: Path) -> None:
     about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}

@@ -18,6 +18,7 @@ from luthier.tools.schema import Schema
 if TYPE_CHECKING:
     from luthier.errors import LuthierError
     from luthier.spec import McpTrigger
+    from luthier.taint import Source
     from luthier.tools import ToolResult
     from luthier.workflows import Run
 
@@ -46,8 +47,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     def meta(self) -> dict[str, Any]:
         """What goes along in `_meta`: the label without its call ids, and the run's id."""
         told = self.label.to_json()
-        told["sources"] = sorted({f"{source.server}:{source.tool}" for source in self.label.sources})
+        told["sources"] = sorted({_named(source) for source in self.label.sources})
         return {LABEL: told, **({RUN: self.run} if self.run else {})}
+
+
+def _named(source: Source) -> str:
+    """Tools of this process have no server."""
+    return f"{source.server}:{source.tool}" if source.server else source.tool
 
 
 def of_run(run: Run, trigger: McpTrigger) -> Answer:

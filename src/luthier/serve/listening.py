@@ -16,6 +16,7 @@ from luthier.serve.bearing import Bearing
 from luthier.serve.callers import Callers
 from luthier.serve.direct import Direct
 from luthier.serve.door import Door, own_hosts
+from luthier.serve.gone import Gone
 from luthier.serve.health import open_routes
 from luthier.serve.hooks import trigger_routes
 from luthier.serve.jwks import keys_of
@@ -187,4 +188,4 @@ def _app(service: Service, project: Project, routes: list[Route], files: Files) 
         custom_starlette_routes=routes,
     )
     app.add_exception_handler(HTTPException, nothing_here)
-    return RequestBodyLimitMiddleware(Direct(app, service, PATH), limit)
+    return RequestBodyLimitMiddleware(Direct(Gone(app), service, PATH), limit)

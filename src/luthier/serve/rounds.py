@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from luthier.serve.asking import capabilities
+from luthier.serve.gone import ended_with
 from luthier.serve.levels import is_old
 from luthier.serve.talk import Talk, Talks
 
@@ -66,10 +67,11 @@ class Rounds:
             if task is None:
                 task = await begin(client, talk)
                 talk.follow(task)
+            if is_old(context):
+                ended_with(context.request, task)
             waiting = not await talk.turn()
             if waiting:
                 return Turn(task, questions=self._asked(client, talk))
-            return Turn(task, incapable=_incapable(talk) if talk.needs and not is_old(context) else None)
         except BaseException:
             waiting = False
             raise
@@ -77,6 +79,9 @@ class Rounds:
             talk.detach()
             if task is not None and not waiting:
                 task.cancel()  # once; it winds down by itself
+        if task.cancelled():
+            raise _called_off()
+        return Turn(task, incapable=_incapable(talk) if talk.needs and not is_old(context) else None)
 
     def _resumed(self, client: str, state: str | None) -> Talk:
         if state is None:
@@ -97,6 +102,13 @@ class Rounds:
         if state is None:
             raise MCPError(INTERNAL_ERROR, "Too many calls of this client wait for its answers")
         return InputRequiredResult(input_requests=talk.questions(), request_state=state)
+
+
+def _called_off() -> MCPError:
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import INTERNAL_ERROR
+
+    return MCPError(INTERNAL_ERROR, "The call was called off")
 
 
 def _incapable(talk: Talk) -> MCPError:

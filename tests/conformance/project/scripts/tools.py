@@ -111,6 +111,7 @@ def _changed(folder: Path, said: str) -> str:
 @tool(timeout=None)
 async def test_never_ends(caller: Caller) -> str:
     """Says that it has begun, and goes on until it is called off, which it writes down."""
+    (ROOT / "begun").touch()
     await caller.progress(1, 2, "begun")
     try:
         await asyncio.Event().wait()
