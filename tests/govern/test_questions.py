@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from typing import Any
 
 import msgspec
 import pytest
 
-from luthier.clock import FakeClock
+from luthier.clock import FakeClock, settle
 from luthier.connect import MemoryState
 from luthier.context import CallContext
 from luthier.errors import LuthierError, NotFoundError, Refused
 from luthier.govern import Approvals, Asked, Decided, Desk, MemoryAudit, Question, Request
 from luthier.taint import Labelled
+
+LONG = 30.0
+"""Seconds after which a test has hung."""
 
 FRUIT = {"enum": ["pear", "plum"]}
 
@@ -22,9 +26,9 @@ FRUIT = {"enum": ["pear", "plum"]}
 class Office:
     """A desk, and one question on it that a client's run has raised."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: MemoryState | None = None) -> None:
         self.clock = FakeClock()
-        self.state = MemoryState()
+        self.state = state or MemoryState()
         self.log = MemoryAudit()
         self.approvals = Approvals(self.state, self.log, self.clock)
         self.desk = Desk(self.approvals, self.log, self.clock)
@@ -129,6 +133,18 @@ class TestTokens:
             await office.approvals.approve(first)
         assert (await office.approvals.deny(second, why="No.")).why == "No."
 
+    async def test_there_is_no_token_for_what_is_decided_meanwhile(self) -> None:
+        class Busy(MemoryState):
+            def swap(self, kind: str, key: str, expected: Any, value: Any) -> bool:
+                if expected is not None:
+                    super().swap(kind, key, expected, {**expected, "state": "denied"})
+                return super().swap(kind, key, expected, value)
+
+        office = Office(Busy())
+        request = await office.asked()
+        with pytest.raises(Refused, match="decided already"):
+            await office.approvals.token(request.id)
+
     async def test_there_is_no_token_for_what_has_been_decided(self) -> None:
         office = Office()
         request = await office.asked()
@@ -202,3 +218,31 @@ class TestSuspended:
         assert {one.id for one in await office.approvals.list()} == {kept.id, other.id}
         await office.desk.withdraw("r")
         assert len(await office.approvals.list()) == 2, "what was kept is for whoever goes on with the run"
+
+    async def test_what_was_being_put_when_its_step_was_called_off_is_taken_back_too(self) -> None:
+        entered, free = threading.Event(), threading.Event()
+
+        class Slow(MemoryState):
+            def swap(self, *given: Any) -> bool:
+                entered.set()
+                free.wait(LONG)
+                return super().swap(*given)
+
+        office = Office(Slow())
+        putting = asyncio.create_task(office.asked())
+        await asyncio.to_thread(entered.wait, LONG)
+        putting.cancel()
+        await settle()
+        assert not putting.done(), "it waits until it is known what lies there"
+        free.set()
+        with pytest.raises(asyncio.CancelledError):
+            await putting
+        await office.desk.withdraw("r")
+        assert await office.approvals.list() == ()
+
+    async def test_what_cannot_be_read_any_more_is_left_alone(self) -> None:
+        office = Office()
+        request = await office.asked()
+        office.state.put("approvals", request.id, {"id": 3})
+        await office.desk.withdraw("r")
+        assert office.state.get("approvals", request.id) == {"id": 3}

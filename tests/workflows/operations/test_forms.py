@@ -56,8 +56,8 @@ class Desk(MemoryServer):
         return told
 
 
-async def run(server: Desk, root: Path, approve: Any = None) -> Run:
-    project = {"mcpServers": {"desk": {"command": "python", "args": ["none.py"]}}}
+async def run(server: Desk, root: Path, approve: Any = None, **settings: Any) -> Run:
+    project = {"mcpServers": {"desk": {"command": "python", "args": ["none.py"]}}, **settings}
     async with (
         asyncio.timeout(LONG),
         Runtime.open(project, root=root, transports={"desk": server.transport}, approve=approve) as rt,
@@ -155,6 +155,14 @@ async def test_where_nobody_can_be_asked_the_server_is_not_told_that_it_may(tmp_
     assert "elicitation" not in server.told
     assert done.error is not None
     assert done.error["input_required"]["requestState"] == "s\u00e9al"
+
+
+async def test_what_nobody_fills_in_in_time_fails_the_step(tmp_path: Path) -> None:
+    server = Desk({"who": form()})
+    done = await run(server, tmp_path, approval_timeout=1)
+    assert server.told["elicitation"] == {}
+    assert done.error is not None
+    assert done.error["kind"] == "protocol"
 
 
 async def test_a_server_that_asks_for_ever_is_left_after_ten_rounds(tmp_path: Path) -> None:

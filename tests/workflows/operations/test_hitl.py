@@ -264,6 +264,7 @@ class TestTheCaller:
             ("approvers: [caller]", Client(able=False)),
             ("approvers: [caller], schema: {type: object, properties: {a: {type: array}}}", Client()),
             ("approvers: [caller], schema: {type: array}", Client()),
+            ("approvers: [caller], schema: {type: object, properties: {a: true}}", Client()),
             ("approvers: [caller]", Client(CallerError("gone"))),
             ("approvers: [caller]", Client({"action": "cancel"})),
         ],

@@ -37,7 +37,8 @@ _WARNING = "Do not give passwords, keys or the like: no server may ask for them 
 async def in_rounds(attempt: Attempt, call: ToolCall) -> ToolResult | Refusal | Outcome:
     """What the call comes to; an outcome where the step waits, or nobody can give what is asked for."""
     forms = _forms_for(attempt)
-    for number in range(MOST_ROUNDS + 1):
+    number = 0
+    while True:
         id = f"{call.id}/{number}" if number else call.id
         answer = await settled(attempt, msgspec.structs.replace(call, id=id, forms=forms))
         if isinstance(answer, Refusal) or answer.reply.input_required is None:
@@ -45,8 +46,7 @@ async def in_rounds(attempt: Attempt, call: ToolCall) -> ToolResult | Refusal | 
         given = await _answered(attempt, answer) if number < MOST_ROUNDS else _unmet(attempt, answer)
         if isinstance(given, Outcome):
             return given
-        forms = given
-    raise AssertionError("the last round has returned")
+        forms, number = given, number + 1
 
 
 def _forms_for(attempt: Attempt) -> dict[str, Any] | None:
@@ -76,7 +76,8 @@ async def _answered(attempt: Attempt, answer: ToolResult) -> dict[str, Any] | Ou
     found = request if request.state != "waiting" else await desk.waited(request)
     if found is None:
         return _unmet(attempt, answer)
-    await desk.used(found)
+    if not attempt.context.durable:
+        await desk.used(found)
     return _responses(asked, decision_of(found))
 
 
