@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +14,9 @@ from luthier.clock import FakeClock, settle
 from luthier.context import CallContext
 from luthier.errors import NotFoundError, RunChangedError, RunError, RunLostError, StoreError
 from luthier.runtime.runs import Runs
+from luthier.secrets import find_keys
+from luthier.store import Database
+from luthier.store.runs import SqlRuns
 from luthier.taint import Labelled
 from luthier.testing import FaultyRuns, MemoryRuns, MemoryServer
 from luthier.wire import Hang
@@ -95,6 +99,41 @@ async def test_an_ensemble_that_is_nowhere_can_be_given(tmp_path: Path) -> None:
             await rt.runs.resume(row.id, ensemble=rt.ensemble(steps("hang")))
         run = await rt.runs.resume(row.id, ensemble=rt.ensemble(steps()))
         assert run.success
+
+
+async def test_what_is_secret_is_there_when_it_goes_on(tmp_path: Path) -> None:
+    token = "correct-horse"
+    secret = {
+        "ensemble": "secret",
+        "agents": [
+            {"name": "read", "operation": "transform", "config": {"value": "${env.TOKEN}"}},
+            {
+                "name": "send",
+                "operation": "tools",
+                "config": {"mcp": "greeter", "tool": "greet"},
+                "input": {"name": "${read.output}"},
+            },
+        ],
+    }
+    server, environ = greeter(), {"TOKEN": token, "XDG_STATE_HOME": str(tmp_path / "state")}
+    project = {"store": "sqlite:///runs.db", "mcpServers": {"greeter": ENTRY}, "expose_env": ["TOKEN"]}
+
+    def again(**parts: Any) -> Runtime:
+        way = {"greeter": server.transport}
+        return Runtime.open(
+            project, root=tmp_path, transports=way, ensembles=[secret], environ=environ, **parts
+        )
+
+    with closing(Database("sqlite:///runs.db", tmp_path)) as database:
+        store = SqlRuns(database, find_keys(environ, "runs", project=tmp_path))
+        async with again(runs=FaultyRuns(store, 4)) as rt:
+            with pytest.raises(StoreError):
+                await rt.run("secret", durable=True)
+        (row,) = store.list()
+    async with again() as rt:
+        assert (await rt.runs.resume(row.id)).success
+    (call,) = [one for one in server.received if one.get("method") == "tools/call"]
+    assert call["params"]["arguments"] == {"name": token}
 
 
 async def test_one_that_is_inside_another_is_not_taken_alone(tmp_path: Path) -> None:

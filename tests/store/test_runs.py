@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -10,16 +11,19 @@ import msgspec
 import pytest
 
 from luthier.errors import RecordError, RunLostError, StoreError
+from luthier.redaction import known
+from luthier.secrets import find_keys
 from luthier.store import DEFAULT, Database
 from luthier.store.runs import SqlRuns
-from luthier.taint import UNTRUSTED, Labelled
+from luthier.taint import SECRET, UNTRUSTED, Labelled
 from luthier.workflows import Entry, MemoryRuns, RunRow, Waiting
-from luthier.workflows.record import RunStarted, StepEnded, StepStarted
+from luthier.workflows.record import Failure, RunStarted, StepEnded, StepStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from luthier.secrets.keys import Keys
     from luthier.workflows import RunStore
 
 ROW = RunRow(id="r-1", ensemble="greet", principal="operator", started_at=10.0, root="r-1")
@@ -199,3 +203,64 @@ def test_what_a_transaction_did_before_it_failed_is_undone(
         assert store.read("r-1") == (FIRST, SECOND)
         store.append("r-1", [THIRD])
         assert len(store.read("r-1")) == 3
+
+
+# What is secret
+
+TOKEN = "correct-horse"
+WHOLE = Entry(seq=2, at=1.0, data=StepEnded(end="ok", output=Labelled(TOKEN, SECRET), label=SECRET), step="a")
+PART = Labelled({"in/side": {"token": TOKEN}, "open": 1}, parts={"/in~1side/token": SECRET})
+PARTS = Entry(seq=3, at=1.0, data=StepEnded(end="ok", output=PART), step="b")
+FAILED = Failure(kind="code", message=f"no {TOKEN}")
+ERROR = Entry(seq=4, at=1.0, data=StepEnded(end="failed", error=FAILED, label=SECRET), step="c")
+SECRETS = [FIRST, WHOLE, PARTS, ERROR]
+
+
+def keys(folder: Path) -> Keys:
+    return find_keys({"XDG_STATE_HOME": str(folder / "state")}, "runs", project=folder)
+
+
+def test_of_a_durable_run_what_is_secret_is_kept_encrypted(tmp_path: Path) -> None:
+    known.add(TOKEN)
+    with closing(Database(DEFAULT, tmp_path)) as database:
+        store = SqlRuns(database, keys(tmp_path))
+        store.create(msgspec.structs.replace(ROW, durable=True), SECRETS[:2])
+        store.append("r-1", SECRETS[2:])
+        assert store.read("r-1") == tuple(SECRETS)
+        assert SqlRuns(database, keys(tmp_path)).read("r-1") == tuple(SECRETS)
+        told = "".join(text for (text,) in database.rows("SELECT entry FROM run_entries"))
+        assert TOKEN not in told
+        assert told.count("sealed") == 3
+        ended = SqlRuns(database).read("r-1")[1].data
+        assert isinstance(ended, StepEnded)
+        assert ended.output.value is None
+
+
+def test_of_another_run_what_is_secret_is_not_kept(tmp_path: Path) -> None:
+    with closing(Database(DEFAULT, tmp_path)) as database:
+        store = SqlRuns(database, keys(tmp_path))
+        store.create(ROW, SECRETS)
+        told = "".join(text for (text,) in database.rows("SELECT entry FROM run_entries"))
+        assert TOKEN not in told
+        assert "sealed" not in told
+        assert not (tmp_path / "state").exists()
+
+
+def test_without_its_key_a_run_with_secrets_is_not_gone_on_with(tmp_path: Path) -> None:
+    with closing(Database(DEFAULT, tmp_path)) as database:
+        SqlRuns(database, keys(tmp_path)).create(msgspec.structs.replace(ROW, durable=True), SECRETS)
+        shutil.rmtree(tmp_path / "state")
+        with pytest.raises(RecordError, match=r"what is secret .* cannot be read") as caught:
+            SqlRuns(database, keys(tmp_path)).read("r-1")
+        assert "Bring the key back" in caught.value.hint
+
+
+def test_a_sealed_entry_opens_in_its_own_place_only(tmp_path: Path) -> None:
+    with closing(Database(DEFAULT, tmp_path)) as database:
+        store = SqlRuns(database, keys(tmp_path))
+        store.create(msgspec.structs.replace(ROW, durable=True), SECRETS)
+        store.create(msgspec.structs.replace(ROW, id="r-2", durable=True))
+        with database.transaction() as transaction:
+            transaction.do("UPDATE run_entries SET run = :run", {"run": "r-2"})
+        with pytest.raises(RecordError, match="moved here from another row"):
+            store.read("r-2")

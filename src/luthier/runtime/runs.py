@@ -11,6 +11,8 @@ from luthier.clock import sleep
 from luthier.errors import LuthierError, NotFoundError, RunChangedError, RunError, RunLostError, StoreError
 from luthier.events import Observers
 from luthier.redaction import logger
+from luthier.secrets import find_keys
+from luthier.store.runs import SqlRuns
 from luthier.trace import Trace
 from luthier.workflows import Ledger, MemoryRuns, Writer, prepared, resumed
 from luthier.workflows.ending import end_here, end_rest
@@ -20,11 +22,12 @@ from luthier.workflows.taking import take
 from luthier.workflows.waiting import is_decided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from luthier.context import CallContext
     from luthier.events import Observer
-    from luthier.spec import Ensemble
+    from luthier.spec import Ensemble, Project
+    from luthier.store import Database
     from luthier.taint import Labelled
     from luthier.workflows import Entry, Execution, Run, RunRow, RunStore, Services
     from luthier.workflows.runs import Status
@@ -36,6 +39,13 @@ PATIENCE = 30.0
 """Seconds for another process to end a run that it drives."""
 
 _log = logger("luthier.runtime")
+
+
+def run_store(project: Project, environ: Mapping[str, str], database: Database | None) -> RunStore:
+    """Where a project's runs are kept: in its database, what is secret of durable ones encrypted."""
+    if database is None:
+        return MemoryRuns()
+    return SqlRuns(database, find_keys(environ, "runs", project=project.root))
 
 
 class RunHandle:

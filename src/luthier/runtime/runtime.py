@@ -52,20 +52,19 @@ from luthier.runtime.parts import (
     with_more,
     with_servers,
 )
-from luthier.runtime.runs import RunHandle, Runs
+from luthier.runtime.runs import RunHandle, Runs, run_store
 from luthier.runtime.sources import sources_of, state_in, warn_of_written_credentials
 from luthier.runtime.tool_files import tools_of
 from luthier.runtime.toolset import ToolSet
 from luthier.spec import Project, check_ensemble
 from luthier.store import database_of, with_registered
-from luthier.store.runs import SqlRuns
 from luthier.taint import Labelled
 from luthier.tools import Tool, ToolCall, ToolResult
 from luthier.tools.builtin import LocalTools
 from luthier.tools.closed import id_of, read_closed
 from luthier.tools.headers import wrapped
 from luthier.uri import ToolUri
-from luthier.workflows import MemoryRuns, Run, Services
+from luthier.workflows import Run, Services
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -206,7 +205,7 @@ class Runtime:
             ensembles=self._ensembles.get,
             project=self.project,
             environ=self._environ,
-            runs=runs or (SqlRuns(self._database) if self._database else MemoryRuns()),
+            runs=runs or run_store(self.project, self._environ, self._database),
             state=self.state,
             people=self._desk,
             lines=self.lines,

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from luthier.errors import RecordError, RunLostError
+from luthier.errors import RecordError, RunLostError, SecretError
+from luthier.secrets.cipher import Sealed
 from luthier.store.sqlite_writer import TakenError
-from luthier.workflows.record import decode, encode
+from luthier.workflows.record import decode, encode, withholds
 from luthier.workflows.runs import RunRow, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from luthier.secrets.cipher import KeyRing
+    from luthier.secrets.keys import Keys
     from luthier.store.database import Database
     from luthier.workflows.record import Entry
     from luthier.workflows.runs import Status
@@ -29,17 +32,21 @@ _BEAT = "UPDATE runs SET beat_at = :now WHERE owner = :owner AND status = 'runni
 
 
 class SqlRuns:
-    """Writes are transactions of their own; nobody watches for them, so the revision is not counted up."""
+    """Writes are transactions of their own; nobody watches for them, so the revision is not counted up.
 
-    def __init__(self, database: Database) -> None:
+    With `keys`, entries of durable runs that hold something labelled secret are kept whole too, encrypted.
+    """
+
+    def __init__(self, database: Database, keys: Keys | None = None) -> None:
         self._database = database
+        self._seals = None if keys is None else Seals(keys)
 
     def create(self, row: RunRow, entries: Sequence[Entry] = ()) -> None:
         try:
             with self._database.transaction() as transaction:
                 transaction.do(_CREATE, {**_written(row), "stop": False})
                 if entries:
-                    transaction.each(_APPEND, _lines(row.id, entries))
+                    transaction.each(_APPEND, _lines(row.id, entries, self._seals if row.durable else None))
         except TakenError:
             raise RunLostError(row.id) from None
 
@@ -47,7 +54,7 @@ class SqlRuns:
         try:
             with self._database.transaction() as transaction:
                 if entries:
-                    transaction.each(_APPEND, _lines(run, entries))
+                    transaction.each(_APPEND, _lines(run, entries, self._seals))
                 if row is not None:
                     transaction.do(_REPLACE, _written(row))
         except TakenError:
@@ -59,7 +66,9 @@ class SqlRuns:
 
     def read(self, run: str) -> tuple[Entry, ...]:
         rows = self._database.rows("SELECT entry FROM run_entries WHERE run = :run ORDER BY seq", run=run)
-        return decode("\n".join(text for (text,) in rows).encode())
+        seals = self._seals
+        unseal = None if seals is None else lambda sealed, seq: seals.open(sealed, run, seq)
+        return decode("\n".join(text for (text,) in rows).encode(), unseal)
 
     def list(
         self,
@@ -103,6 +112,33 @@ class SqlRuns:
         return tuple(_read(dict(zip(_FIELDS, values, strict=True))) for values in found)
 
 
+class Seals:
+    """Whole entries, encrypted and bound to their places. Raises SecretError, and RecordError to open one."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._ring: KeyRing | None = None
+
+    def closed(self, run: str, entry: Entry) -> str:
+        """The entry without what it withholds, and beside it the whole one, sealed."""
+        if self._ring is None or not self._ring.keys:
+            with self._keys.writing() as ring:
+                self._ring = ring
+        sealed = self._ring.seal(encode(entry, whole=True).decode(), "run_entries", run, str(entry.seq))
+        return encode(entry, sealed=msgspec.to_builtins(sealed))[:-1].decode()
+
+    def open(self, sealed: Any, run: str, seq: int) -> bytes:
+        """The whole entry."""
+        try:
+            if self._ring is None:
+                self._ring = self._keys.ring()
+            found = msgspec.convert(sealed, Sealed)
+            return self._ring.open(found, "run_entries", run, str(seq)).encode()
+        except SecretError as error:
+            message = f"what is secret in the record of the run {run} cannot be read: {error.message}"
+            raise RecordError(message, hint="Bring the key back that it was encrypted with.") from None
+
+
 def _written(row: RunRow) -> dict[str, Any]:
     return {**msgspec.structs.asdict(row), "waiting": msgspec.json.encode(row.waiting).decode()}
 
@@ -115,5 +151,11 @@ def _read(values: dict[str, Any]) -> RunRow:
     return RunRow(**{**values, "waiting": waiting, "durable": bool(values["durable"])})
 
 
-def _lines(run: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    return [{"run": run, "seq": entry.seq, "entry": encode(entry)[:-1].decode()} for entry in entries]
+def _lines(run: str, entries: Sequence[Entry], seals: Seals | None) -> list[dict[str, Any]]:
+    return [{"run": run, "seq": entry.seq, "entry": _line(run, entry, seals)} for entry in entries]
+
+
+def _line(run: str, entry: Entry, seals: Seals | None) -> str:
+    if seals is not None and withholds(entry):
+        return seals.closed(run, entry)
+    return encode(entry)[:-1].decode()

@@ -18,8 +18,8 @@ from luthier.redaction import logger
 from luthier.taint import Confidentiality, Labelled
 from luthier.tools import Envelope, delivered
 from luthier.workflows.behind import behind
+from luthier.workflows.kept import keep_labelled, read_labelled
 from luthier.workflows.nodes import compiled_in
-from luthier.workflows.record import keep_labelled, read_labelled
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:

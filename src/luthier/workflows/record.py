@@ -1,8 +1,9 @@
 """The record of a run: append-only entries `{seq, at, kind, step, attempt, data}` that fold to its state.
 
-It holds values with their labels, which the events (lossy) and the audit log (no values) do not. In a file
-each entry is one line of JSON. A value labelled secret is not kept: null stands in its place, and `withheld`
-names the place; a secret that this process knows is blotted out of any other value.
+It holds values with their labels, which the events (lossy) and the audit log (no values) do not. Written,
+each entry is one line of JSON. A value labelled secret is left out: null stands in its place, and `withheld`
+names the place; a secret that this process knows is blotted out of any other value. A store with keys can
+write the whole entry beside it, encrypted, as `sealed`.
 
 Nothing that an entry holds can lead back to it, so entries are none of the garbage collector's business
 (`gc=False`): a long run has many thousands of them.
@@ -18,12 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import msgspec
 
 from luthier.errors import RecordError
-from luthier.redaction import known
-from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_pointer
-from luthier.tools import Envelope
+from luthier.taint import TRUSTED, Confidentiality, Label, Labelled
+from luthier.workflows.kept import keep_labelled, plain, read_labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
 VERSION = 1
 """Of this format. A record of a later one is refused."""
@@ -211,15 +211,16 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return type(self.data).__name__
 
 
-def encode(entry: Entry) -> bytes:
-    """The entry as one line of JSON, newline included."""
+def encode(entry: Entry, *, whole: bool = False, **more: Any) -> bytes:
+    """The entry as one line of JSON, newline included, with `more` members. `whole`: with its secrets."""
     document = {
         "seq": entry.seq,
         "at": entry.at,
         "kind": entry.kind,
         "step": entry.step,
         "attempt": entry.attempt,
-        "data": _fields(entry.data),
+        "data": _fields(entry.data, whole=whole),
+        **more,
     }
     try:
         return msgspec.json.encode(document) + b"\n"
@@ -232,11 +233,24 @@ def encode_all(entries: Iterable[Entry]) -> bytes:
     return b"".join(map(encode, entries))
 
 
-def decode(text: bytes) -> tuple[Entry, ...]:
-    """Read a record back. Raises RecordError with the number of the line that cannot be read."""
+def withholds(entry: Entry) -> bool:
+    """Whether something of it is not written unless it is written whole."""
+    if _label_of(entry.data).confidentiality is Confidentiality.secret:
+        return True
+    values = (getattr(entry.data, name) for name in entry.data.__struct_fields__)
+    return any(
+        type(value) is Labelled and value.whole.confidentiality is Confidentiality.secret for value in values
+    )
+
+
+def decode(text: bytes, unseal: Callable[[Any, int], bytes] | None = None) -> tuple[Entry, ...]:
+    """Read a record back. `unseal` gives the whole line of an entry from what is `sealed` in it.
+
+    Raises RecordError with the number of the line that cannot be read.
+    """
     lines = text.split(b"\n")
     with uncollected():
-        return tuple(_decoded(line, number) for number, line in enumerate(lines, 1) if line.strip())
+        return tuple(_decoded(line, number, unseal) for number, line in enumerate(lines, 1) if line.strip())
 
 
 @contextmanager
@@ -260,14 +274,17 @@ class _Line(msgspec.Struct, frozen=True, gc=False):
     step: str
     attempt: int
     data: dict[str, Any]
+    sealed: Any = None
 
 
 _LINES = msgspec.json.Decoder(_Line)
 
 
-def _decoded(line: bytes, number: int) -> Entry:
+def _decoded(line: bytes, number: int, unseal: Callable[[Any, int], bytes] | None) -> Entry:
     try:
         read = _parsed(line)
+        if read.sealed is not None and unseal is not None:
+            read = _parsed(unseal(read.sealed, read.seq))
         data = KINDS[read.kind](**{name: _read(name, value) for name, value in read.data.items()})
         if isinstance(data, RunStarted) and data.version > VERSION:
             raise RecordError(
@@ -292,15 +309,17 @@ def _read(name: str, value: Any) -> Any:
     return value if reader is None else reader(value)
 
 
-def _fields(data: Data) -> dict[str, Any]:
-    kept = {}
+def _fields(data: Data, *, whole: bool) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
     for name in data.__struct_fields__:
         value = getattr(data, name)
         if value is None or value is NULL or value is TRUSTED:
             continue
         if type(value) is Failure:
-            secret = _label_of(data).confidentiality is Confidentiality.secret
+            secret = _label_of(data).confidentiality is Confidentiality.secret and not whole
             kept[name] = _kept_failure(value, secret=secret)
+        elif whole and type(value) is Labelled:
+            kept[name] = keep_labelled(value, whole=True)
         else:
             write = _WRITERS.get(type(value))
             kept[name] = value if write is None else write(value)
@@ -320,101 +339,8 @@ def _label_of(data: Data) -> Label:
 def _kept_failure(failure: Failure, *, secret: bool) -> dict[str, Any]:
     if secret:
         return {"kind": failure.kind, "message": WITHHELD}
-    facts = _plain(failure.facts, "", set(), [])
+    facts = plain(failure.facts, "", set(), [])
     return {"kind": failure.kind, "message": failure.message, "facts": facts, "note": failure.note}
-
-
-def keep_labelled(labelled: Labelled[Any]) -> dict[str, Any]:
-    """`{value, label?, parts?, envelopes?, withheld?}`; the last two are lists of JSON Pointers."""
-    if labelled.label.confidentiality is Confidentiality.secret:
-        return {"value": None, "label": labelled.label.to_json(), "withheld": [""]}
-    parts = labelled.parts.items()
-    secret = {pointer for pointer, label in parts if label.confidentiality is Confidentiality.secret}
-    envelopes: list[str] = []
-    kept: dict[str, Any] = {"value": _plain(labelled.value, "", secret, envelopes)}
-    if labelled.label is not TRUSTED and labelled.label != TRUSTED:
-        kept["label"] = labelled.label.to_json()
-    if parts:
-        kept["parts"] = {pointer: label.to_json() for pointer, label in parts}
-    if envelopes:
-        kept["envelopes"] = envelopes
-    if secret:
-        kept["withheld"] = sorted(secret)
-    return kept
-
-
-def _plain(value: Any, pointer: str, withheld: set[str], envelopes: list[str]) -> Any:
-    """The value as plain JSON, null at the pointers that are withheld; notes where an envelope stood."""
-    if pointer in withheld:
-        return None
-    match value:
-        case str():
-            return known.blot_known(value)
-        case None | int() | float():
-            return value
-        case dict():
-            return _plain_members(value, pointer, withheld, envelopes)
-        case list() | tuple():
-            return [
-                _plain(item, f"{pointer}/{index}", withheld, envelopes) for index, item in enumerate(value)
-            ]
-        case Envelope():
-            envelopes.append(pointer)
-            return _plain_members(_spread(value), pointer, withheld, envelopes)
-        case _:
-            return value
-
-
-def _plain_members(
-    members: Mapping[str, Any], pointer: str, withheld: set[str], envelopes: list[str]
-) -> dict[str, Any]:
-    return {
-        key: _plain(item, f"{pointer}/{escape_pointer(key)}", withheld, envelopes)
-        for key, item in members.items()
-    }
-
-
-def read_labelled(kept: Any) -> Labelled[Any]:
-    """Read `keep_labelled` back."""
-    label = Label.from_json(kept["label"]) if "label" in kept else TRUSTED
-    parts = {pointer: Label.from_json(part) for pointer, part in kept.get("parts", {}).items()}
-    envelopes = kept.get("envelopes", ())
-    value = _enveloped(kept["value"], envelopes) if envelopes else kept["value"]
-    return Labelled(value, label, parts)
-
-
-def _enveloped(value: Any, envelopes: Iterable[str]) -> Any:
-    """The value with envelopes at these pointers; what has none below is not looked through."""
-    tree: dict[str, Any] = {}
-    for pointer in envelopes:
-        branch = tree
-        for part in pointer.split("/")[1:]:
-            branch = branch.setdefault(part, {})
-        branch[_HERE] = True
-    return _grown(value, tree)
-
-
-_HERE = "/"  # no part of a pointer has a slash
-
-
-def _grown(value: Any, tree: dict[str, Any]) -> Any:
-    for part, branch in tree.items():
-        if part != _HERE:
-            key = int(part) if isinstance(value, list) else part.replace("~1", "/").replace("~0", "~")
-            value[key] = _grown(value[key], branch)
-    return _gathered(value) if _HERE in tree else value
-
-
-def _spread(envelope: Envelope) -> dict[str, Any]:
-    """All of an envelope; its blocks only where they are not the content already."""
-    fields, blocks = envelope.fields(), envelope.raw_blocks()
-    return fields if blocks is None or blocks is fields["content"] else {**fields, "blocks": blocks}
-
-
-def _gathered(fields: dict[str, Any]) -> Envelope:
-    content = fields["content"]
-    blocks = fields.pop("blocks", content if isinstance(content, list) else None)
-    return Envelope(fields, blocks)
 
 
 def _read_failure(kept: Any) -> Failure:
