@@ -117,3 +117,8 @@ def test_every_file_and_test_that_the_page_on_tests_names_is_there() -> None:
     for file, name in named:
         text = (ROOT / "tests" / file).read_text()
         assert not name or f"def {name}(" in text, f"{file}::{name}"
+
+
+def test_the_page_of_keys_is_the_one_that_the_schemas_make() -> None:
+    written = run(ROOT, "python", "scripts/keys.py")
+    assert (ROOT / "docs" / "keys.md").read_text() == written, "python scripts/keys.py > docs/keys.md"

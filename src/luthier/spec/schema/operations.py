@@ -54,7 +54,10 @@ _TOOLS = mapping(
 _CODE = mapping(
     key(
         "script",
-        holds={"allOf": [LITERAL, {"pattern": r"^\s*(\./)?(scripts/|script://)[^\n(\\]*$"}]},
+        holds={
+            "type": "string",
+            "allOf": [LITERAL, {"pattern": r"^\s*(\./)?(scripts/|script://)[^\n(\\]*$"}],
+        },
         says="A Python file below scripts/, with a function `run(context)`.",
         needed=True,
     )
@@ -236,6 +239,19 @@ _HITL = mapping(
     ),
 )
 
+_KEPT_SAYS = {
+    "key": "What the value is kept under.",
+    "value": "What is kept.",
+    "ttl": "Seconds that it is kept.",
+    "expiration": "Until when, in Unix seconds.",
+    "metadata": "What is kept beside it.",
+    "prefix": "How the names begin that are listed.",
+    "limit": "How many at most.",
+    "cursor": "Where the last list ended.",
+    "path": "Of the file, in the project's folder for them.",
+    "content": "What the file holds.",
+    "encoding": "text, or base64 for bytes.",
+}
 _KEPT = {
     "ttl": either(SECONDS, EXPRESSION),
     "limit": either(SECONDS, EXPRESSION),
@@ -259,9 +275,8 @@ def _storage() -> Schema:
     forms = []
     for (type_, action), (needed, more) in TAKES.items():
         spellings = [word for word, meaning in ACTIONS[type_].items() if meaning == action]
-        form = mapping(
-            types, verbs, *(_kept(type_, name, needed=name in needed) for name in (*needed, *more))
-        )
+        this = key(*types.names, holds=choice((type_,)), says=types.says, needed=True)
+        form = mapping(this, verbs, *(_kept(type_, name, needed=name in needed) for name in (*needed, *more)))
         chosen = [_named(types, type_), _named(verbs, *spellings)]
         forms.append(when({"allOf": chosen}, form))
     known = [
@@ -276,7 +291,7 @@ def _named(one: Key, *values: str) -> Schema:
 
 
 def _kept(type_: str, name: str, *, needed: bool) -> Key:
-    return key(*NAMES[type_][name], holds=_KEPT.get(name, TEXT), needed=needed)
+    return key(*NAMES[type_][name], holds=_KEPT.get(name, TEXT), says=_KEPT_SAYS[name], needed=needed)
 
 
 _STORAGE = _storage()
