@@ -24,8 +24,9 @@ out. **Bold** keys are needed.
 
 ## In an editor
 
-`luthier schema ensemble` and `luthier schema project` print JSON Schemas, with which an editor knows these keys
-and what they hold. `luthier check` knows more: the steps that are named, the scripts, the servers and their tools.
+`luthier schema ensemble` and `luthier schema project` print JSON Schemas, with which an editor knows these
+keys and what they hold. `luthier check` knows more: the steps that are named, the scripts, the servers and
+their tools.
 
 ```sh
 luthier schema ensemble > ensemble.schema.json
