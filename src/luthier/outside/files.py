@@ -5,76 +5,50 @@ A label is kept with the digest of what was written: who changes a file outside 
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from luthier.errors import StepError, StoreError
-from luthier.outside.answers import answer, failure
+from luthier.errors import StepError
 from luthier.outside.jail import LONGEST, Jail
-from luthier.outside.keeping import LARGEST_PAGE, kept_label, label_to_keep, page, sound
+from luthier.outside.keeping import Keeper, keeping_tool, kept_label, label_to_keep, page, sound
 from luthier.taint import TRUSTED, UNTRUSTED, Label, join
-from luthier.tools import Tool
-from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from luthier.connect import StateStore
-    from luthier.tools import Reply, ToolCall
+    from luthier.tools import ToolCall
 
 LARGEST_FILE = 10 * 1024 * 1024
 FILE_ACTIONS = ("read", "write", "append", "delete", "list", "exists")
 
-_TOOL = Tool(
-    uri=ToolUri.builtin("storage/files"),
-    description="Read, write, append to, delete, list or look for files that the project keeps.",
-    input_schema={
-        "type": "object",
-        "properties": {
-            "action": {"enum": list(FILE_ACTIONS)},
-            "path": {"type": "string", "minLength": 1, "maxLength": LONGEST},
-            "content": {"type": "string"},
-            "encoding": {"enum": ["text", "base64"]},
-            "prefix": {"type": "string"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE},
-            "cursor": {"type": ["string", "null"]},
-        },
-        "required": ["action"],
-        "additionalProperties": False,
+_TOOL = keeping_tool(
+    "files",
+    "Read, write, append to, delete, list or look for files that the project keeps.",
+    FILE_ACTIONS,
+    {
+        "path": {"type": "string", "minLength": 1, "maxLength": LONGEST},
+        "content": {"type": "string"},
+        "encoding": {"enum": ["text", "base64"]},
     },
-    annotations={
-        "readOnlyHint": False,
-        "destructiveHint": True,
-        "idempotentHint": False,
-        "openWorldHint": False,
-    },
+    idempotent=False,
 )
 
 
-class FilesTool:
+class FilesTool(Keeper):
     """The files below `root`, which is made when it is needed; `state` keeps their labels."""
 
     tool = _TOOL
-    label = TRUSTED  # the rest of a result's label is the kept one
-    timeout: float | None = None
 
     def __init__(self, root: Path, state: Callable[[], StateStore], namespace: str) -> None:
         self._root = root
         self._state = state
         self._kind = f"files:{namespace}"
 
-    async def carry(self, call: ToolCall) -> Reply:
-        """Do what `action` says."""
-        try:
-            return answer(*await asyncio.to_thread(self._done, call))
-        except (StepError, StoreError) as error:
-            return failure(error)
-
-    def _done(self, call: ToolCall) -> tuple[dict[str, Any], Label]:
+    def done(self, call: ToolCall) -> tuple[dict[str, Any], Label]:
         arguments = sound(call)
         action = arguments["action"]
         with self._jail() as jail:

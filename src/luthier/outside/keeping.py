@@ -1,23 +1,78 @@
-"""What everything that is kept has in common: its label beside it, nothing secret, and pages of names."""
+"""What everything that is kept has in common: its label beside it, nothing secret, and pages of names.
+
+A tool that keeps things is a `Keeper`: what it does is done in a thread, and its failures are answers.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from luthier.errors import StepError
-from luthier.taint import UNTRUSTED, Confidentiality, Label
+from luthier.errors import StepError, StoreError
+from luthier.outside.answers import answer, failure
+from luthier.taint import TRUSTED, UNTRUSTED, Confidentiality, Label
+from luthier.tools import Tool
+from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from luthier.tools import ToolCall
+    from luthier.tools import Reply, ToolCall
 
 PAGE = 100
 LARGEST_PAGE = 1000
+
+
+class Keeper(ABC):
+    """One such tool. `label` is that of a result, before the kept one is joined."""
+
+    tool: Tool
+    label = TRUSTED
+    timeout: float | None = None
+
+    async def carry(self, call: ToolCall) -> Reply:
+        """Do what `action` says."""
+        try:
+            return answer(*await asyncio.to_thread(self.done, call))
+        except (StepError, StoreError) as error:
+            return failure(error)
+
+    @abstractmethod
+    def done(self, call: ToolCall) -> tuple[dict[str, Any], Label]:
+        """What came of it, and its label. Raises StepError and StoreError."""
+
+
+def keeping_tool(
+    name: str, description: str, actions: Iterable[str], properties: dict[str, Any], *, idempotent: bool
+) -> Tool:
+    """`builtin://storage/NAME`, whose lists come in pages."""
+    return Tool(
+        uri=ToolUri.builtin(f"storage/{name}"),
+        description=description,
+        input_schema={
+            "type": "object",
+            "properties": {
+                "action": {"enum": list(actions)},
+                **properties,
+                "prefix": {"type": "string"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE},
+                "cursor": {"type": ["string", "null"]},
+            },
+            "required": ["action"],
+            "additionalProperties": False,
+        },
+        annotations={
+            "readOnlyHint": False,
+            "destructiveHint": True,
+            "idempotentHint": idempotent,
+            "openWorldHint": False,
+        },
+    )
 
 
 def namespace_of(root: Path, name: object) -> str:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from luthier.errors import StepError, StoreError
-from luthier.outside.answers import answer, failure
-from luthier.outside.keeping import LARGEST_PAGE, kept_label, label_to_keep, page, sound
+from luthier.errors import StepError
+from luthier.outside.keeping import Keeper, keeping_tool, kept_label, label_to_keep, page, sound
 from luthier.taint import TRUSTED, UNTRUSTED, Label, join
-from luthier.tools import Tool
-from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from luthier.clock import Clock
     from luthier.connect import StateStore
-    from luthier.tools import Reply, ToolCall
+    from luthier.tools import ToolCall
 
 LARGEST_VALUE = 1024 * 1024
 """Bytes of a value as JSON."""
@@ -28,54 +24,32 @@ LONGEST_KEY = 512
 KV_ACTIONS = ("get", "put", "delete", "list")
 
 _KEY = {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY}
-_TOOL = Tool(
-    uri=ToolUri.builtin("storage/kv"),
-    description="Get, put, delete or list values that the project keeps by key.",
-    input_schema={
-        "type": "object",
-        "properties": {
-            "action": {"enum": list(KV_ACTIONS)},
-            "key": _KEY,
-            "value": {"description": "Any JSON value."},
-            "metadata": {"description": "A JSON value that lists show beside the key."},
-            "ttl": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds to keep it."},
-            "expiration": {"type": "number", "description": "Until when to keep it, in Unix seconds."},
-            "prefix": {"type": "string"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE},
-            "cursor": {"type": ["string", "null"]},
-        },
-        "required": ["action"],
-        "additionalProperties": False,
+_TOOL = keeping_tool(
+    "kv",
+    "Get, put, delete or list values that the project keeps by key.",
+    KV_ACTIONS,
+    {
+        "key": _KEY,
+        "value": {"description": "Any JSON value."},
+        "metadata": {"description": "A JSON value that lists show beside the key."},
+        "ttl": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds to keep it."},
+        "expiration": {"type": "number", "description": "Until when to keep it, in Unix seconds."},
     },
-    annotations={
-        "readOnlyHint": False,
-        "destructiveHint": True,
-        "idempotentHint": True,
-        "openWorldHint": False,
-    },
+    idempotent=True,
 )
 
 
-class KvTool:
+class KvTool(Keeper):
     """Values of one project, in a store that others may share; what has run out is as good as not there."""
 
     tool = _TOOL
-    label = TRUSTED  # the rest of a result's label is the kept one
-    timeout: float | None = None
 
     def __init__(self, state: Callable[[], StateStore], namespace: str, clock: Clock) -> None:
         self._state = state
         self._kind = f"kv:{namespace}"
         self._clock = clock
 
-    async def carry(self, call: ToolCall) -> Reply:
-        """Do what `action` says."""
-        try:
-            return answer(*await asyncio.to_thread(self._done, call))
-        except (StepError, StoreError) as error:
-            return failure(error)
-
-    def _done(self, call: ToolCall) -> tuple[dict[str, Any], Label]:
+    def done(self, call: ToolCall) -> tuple[dict[str, Any], Label]:
         arguments = sound(call)
         if arguments["action"] == "list":
             return self._list(arguments)

@@ -87,14 +87,12 @@ class RunScoring(msgspec.Struct, frozen=True, kw_only=True):
     aggregation: Aggregation = "weighted_average"
 
 
-class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in the written order where a step runs. What is set here wins over the step's own.
+class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step and its place in a flow can say alike. `inputs` None: the ensemble's.
 
-    `step` names the definition; `name` is what expressions call this place, the same unless `id` is given.
+    `timeout` None: no limit of its own.
     """
 
-    step: str
-    name: str
     inputs: Compiled | None = None
     condition: Compiled | None = None
     depends_on: tuple[str, ...] = ()
@@ -104,6 +102,16 @@ class FlowStep(msgspec.Struct, frozen=True, kw_only=True):
     cache: Cache | None = None
     state: StepState | None = None
     scoring: Scoring | None = None
+
+
+class FlowStep(StepSettings, frozen=True, kw_only=True):
+    """A place in the written order where a step runs. What is set here wins over the step's own.
+
+    `step` names the definition; `name` is what expressions call this place, the same unless `id` is given.
+    """
+
+    step: str
+    name: str
 
 
 class ParallelFlow(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 
 from luthier.errors import Fault
 from luthier.expr import Compiled
-from luthier.spec.control import Cache, FlowItem, OnTimeout, Retry, RunScoring, Scoring, StepState
+from luthier.spec.control import Cache, FlowItem, RunScoring, StepSettings
 from luthier.spec.origin import NOWHERE, Origin
 from luthier.spec.outputs import OutputBlock
 from luthier.spec.trigger import Trigger
@@ -182,22 +182,13 @@ Config = (
 )
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One step. `inputs` None: it gets the ensemble's inputs. `timeout` None: no limit of its own."""
+class Step(StepSettings, frozen=True, kw_only=True):
+    """One step."""
 
     name: str
     operation: Operation
     config: Config
     description: str = ""
-    inputs: Compiled | None = None
-    condition: Compiled | None = None
-    depends_on: tuple[str, ...] = ()
-    retry: Retry | None = None
-    timeout: float | None = None
-    on_timeout: OnTimeout | None = None
-    cache: Cache | None = None
-    state: StepState | None = None
-    scoring: Scoring | None = None
     origin: Origin = NOWHERE
 
 

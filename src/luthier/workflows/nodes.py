@@ -26,6 +26,7 @@ from luthier.spec import (
     WaitFor,
     WhileFlow,
 )
+from luthier.spec.control import StepSettings
 from luthier.workflows.scores import retry_of, settled
 
 if TYPE_CHECKING:
@@ -252,19 +253,9 @@ def _placed(place: FlowStep, steps: dict[str, Step], file: str) -> Step:
     step = steps.get(place.step)
     if step is None:
         raise SpecError([Fault(f"the flow names the step {place.step!r}, which is not there", file)])
-    return msgspec.structs.replace(
-        step,
-        name=place.name,
-        inputs=step.inputs if place.inputs is None else place.inputs,
-        condition=step.condition if place.condition is None else place.condition,
-        depends_on=place.depends_on or step.depends_on,
-        retry=step.retry if place.retry is None else place.retry,
-        timeout=step.timeout if place.timeout is None else place.timeout,
-        on_timeout=step.on_timeout if place.on_timeout is None else place.on_timeout,
-        cache=step.cache if place.cache is None else place.cache,
-        state=step.state if place.state is None else place.state,
-        scoring=step.scoring if place.scoring is None else place.scoring,
-    )
+    given = {field: getattr(place, field) for field in StepSettings.__struct_fields__}
+    said = {field: value for field, value in given.items() if value not in (None, ())}
+    return msgspec.structs.replace(step, name=place.name, **said)
 
 
 def _within(node: Node, keys: set[str], file: str) -> Node:
