@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KINDS = (
     "env", "env file", "inherited", "vault", "file", "keyring", "literal token", "literal env", "signature",
     "client secret", "access token", "refresh token", "call header", "audit key", "vault key",
-    "argument", "proxy", "parameter",
+    "argument", "proxy", "parameter", "client token",
 )  # fmt: skip
 
 CONTROL = "c0ntr0l-words-that-are-no-secret"

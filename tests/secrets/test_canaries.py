@@ -14,15 +14,18 @@ import ssl
 import subprocess
 import sys
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import aiohttp
 import keyring
 import pytest
 
 from luthier import Runtime
 from luthier.errors import LuthierError
 from luthier.secrets import Secret, Vault, find_keys
+from luthier.serve import Listening, Service
 from luthier.spec import load_project
 from luthier.store import Database, SqlState
 from luthier.wire.auth import FileTokens
@@ -69,6 +72,9 @@ mcpServers:
   tls: {url: "TLS", max_retries: 0, headers: {X-Api-Key: "${env.CANARY}"}}
   down: {url: "http://127.0.0.1:9/", max_retries: 0, headers: {X-Api-Key: "${secret:git}"}}
   unset: {url: SITE, headers: {X-Api-Key: "${secret:nothing}"}}
+serve:
+  clients: {ci: {tokens: "${env.SERVE_TOKEN}", roles: [admin]}}
+  tools: [mcp://far/echo, mcp://near/x]
 """
 
 ENSEMBLE = """
@@ -78,6 +84,33 @@ agents:
   - {name: failed, operation: tools, config: {mcp: far, tool: echo}, inputs: {do: "500"}}
   - {name: seen, operation: transform, config: {value: "${failed.error}"}}
 """
+
+FAILING = """
+name: failing
+description: CONTROL
+trigger: {type: api}
+agents:
+  - {name: failed, operation: tools, config: {mcp: far, tool: echo}, inputs: {do: "500"}}
+"""
+
+# What a client asks of the service: whatever fails, and whatever there is to see of it.
+ASKED = (
+    *(
+        ("GET", path, None)
+        for path in ("/health", "/openapi.json", "/mcp/tools", "/api/v1/ensembles", "/none")
+    ),
+    *(
+        ("POST", "/mcp/tools/far__echo", {"arguments": {"do": do}})
+        for do in ("401", "500", "fault", "garbage", "hang")
+    ),
+    ("POST", "/mcp/tools/near__x", {}),
+    ("POST", "/api/v1/ensembles/failing/run", {"inputs": {}}),
+    ("POST", "/api/v1/ensembles/failing/run", {"odd": 1}),
+    ("GET", "/api/v1/runs", None),
+    ("GET", "/api/v1/runs/RUN", None),
+    ("GET", "/api/v1/runs/RUN/events", None),
+    ("GET", "/api/v1/approvals", None),
+)
 
 NEAR = """
 import os, sys
@@ -142,6 +175,7 @@ class Drill:
             "CLIENT": self.known["client secret"],
             "INHERITED_TOKEN": self.known["inherited"],
             "AUDIT_KEY": self.known["audit key"],
+            "SERVE_TOKEN": self.known["client token"],
             "LUTHIER_SECRET_KEY": key,
         }
         written = PROJECT.replace("SITE", site.url).replace("TLS", tls.url)
@@ -163,6 +197,7 @@ class Drill:
             "near.py": NEAR.replace("CONTROL", CONTROL),
             "other.py": OTHER.replace("CONTROL", CONTROL),
             "ensembles/drill.yaml": ENSEMBLE,
+            "ensembles/failing.yaml": FAILING.replace("CONTROL", CONTROL),
         }.items():
             (root / name).parent.mkdir(exist_ok=True)
             (root / name).write_text(content)
@@ -217,6 +252,25 @@ class Drill:
             self.sweep.take("repr", CONTROL, *map(repr, things))
         finally:
             await rt.close()
+
+    async def in_service(self) -> None:
+        """The same through the service, as a client by HTTP meets it, and as one without its token."""
+        project = load_project(self.root / "luthier.yaml")
+        async with Runtime.open(project, environ=self.environ, state=self.state, observers=[self]) as rt:
+            listening = Listening.on("127.0.0.1:0", Service(rt), project, rt.environ)
+            serving = asyncio.create_task(listening.serve())
+            async with aiohttp.ClientSession(f"http://{listening.address}") as session:
+                for token in (self.known["client token"], self.known["client token"][:-1]):
+                    for method, path, body in ASKED:
+                        run = next((row.id for row in rt.runs.list(ensemble="failing")), "")
+                        headers = {"Authorization": f"Bearer {token}"}
+                        way = path.replace("RUN", run)
+                        async with session.request(method, way, json=body, headers=headers) as reply:
+                            said = await reply.text()
+                            self.sweep.take("served", way, reply.status, dict(reply.headers), said)
+            serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
 
     async def tokens(self) -> None:
         """A login, as it is kept."""
@@ -274,6 +328,7 @@ async def drill(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Drill:
             drill = Drill(root, site, other)
             ring.set_password("git", "me", drill.known["keyring"])
             await drill.in_python()
+            await drill.in_service()
             await drill.tokens()
             await drill.by_commands()
             drill.sweep.take("logs", caplog.text)
@@ -285,7 +340,7 @@ async def drill(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Drill:
 
 SINKS = {
     "audit", "database", "environment of another server", "errors", "events", "failures of runs", "logs",
-    "reports", "repr", "stderr", "stdout", "tracebacks",
+    "reports", "repr", "served", "stderr", "stdout", "tracebacks",
 }  # fmt: skip
 
 

@@ -32,7 +32,9 @@ def sandbox(
     wished = [id for id, mode in modes.items() if mode == "auto"]
     works = find()
     if works.program:
-        yield Finding(name="bubblewrap", status="ok", said=f"{works.program} works")
+        filtered = "are filtered" if works.filters else "cannot be filtered on this machine"
+        said = f"{works.program} works; system calls {filtered}"
+        yield Finding(name="bubblewrap", status="ok", said=said)
         yield from _limits(groups(), root=os.geteuid() == 0 if root is None else root)
     else:
         status: Status = "broken" if required else "warning" if wished else "off"
