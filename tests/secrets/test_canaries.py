@@ -94,7 +94,7 @@ agents:
 """
 
 # What a client asks of the service: whatever fails, and whatever there is to see of it.
-ASKED = (
+ASKED: tuple[tuple[str, str, Any], ...] = (
     *(
         ("GET", path, None)
         for path in ("/health", "/openapi.json", "/mcp/tools", "/api/v1/ensembles", "/none")
