@@ -134,9 +134,9 @@ class Page:
                     else _bounded(WORDS[kind], schema)
                 )
         if not types and not schema.get("anyOf") and not schema.get("oneOf"):
-            inner = [schema[key] for key in ("then", "else") if key in schema]
-            yield from (word for one in inner for word in self._words(one, title))
-            if not inner:
+            further = [schema[key] for key in ("then", "else") if key in schema]
+            yield from (word for one in further for word in self._words(one, title))
+            if not further:
                 yield "anything"
 
     def _mappings(self, schema: Schema, title: str) -> Iterator[tuple[str, Schema]]:
