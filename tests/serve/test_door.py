@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TOKEN = "t" * 40
 CI = Caller(id="ci")
-GOOD = {"host": "127.0.0.1:8080", "authorization": f"Bearer {TOKEN}"}
+GOOD = {"content-type": "application/json", "host": "127.0.0.1:8080", "authorization": f"Bearer {TOKEN}"}
 
 
 async def nowhere(*_: Any) -> Any:
@@ -112,8 +112,9 @@ async def test_nothing_behind_the_door_sees_the_token() -> None:
         seen.append(scope)
 
     sent = headers({"cookie": "c=1", "x-other": "kept"})
-    await door(behind)({"type": "http", "path": "/mcp", "headers": sent}, nowhere, nowhere)
-    assert dict(seen[0]["headers"]) == {b"host": b"127.0.0.1:8080", b"x-other": b"kept"}
+    await door(behind)({"type": "http", "method": "POST", "path": "/mcp", "headers": sent}, nowhere, nowhere)
+    kept = {b"content-type": b"application/json", b"host": b"127.0.0.1:8080", b"x-other": b"kept"}
+    assert dict(seen[0]["headers"]) == kept
     assert seen[0]["caller"] == CI
     assert seen[0]["user"].display_name == "ci"
     assert TOKEN not in str(vars(seen[0]["user"]))

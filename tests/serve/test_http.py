@@ -210,8 +210,10 @@ async def test_a_bad_body_starts_nothing(tmp_path: Path, body: bytes, status: in
     server = greeter()
     most = 4096 if status == 413 else 10**6
     async with served(tmp_path, server=server, serve={"max_body_bytes": most}) as url:
-        found, _, _ = await asked(f"{url}/mcp/tools/greeting", "POST", data=body)
-    assert (found, server.connections) == (status, 0)
+        headers = {"Content-Type": "application/json"}
+        found, _, _ = await asked(f"{url}/mcp/tools/greeting", "POST", data=body, headers=headers)
+        other, _, _ = await asked(f"{url}/mcp/tools/greeting", "POST", data=b"{}")
+    assert (found, other, server.connections) == (status, 415, 0)
 
 
 async def test_the_token_of_a_caller_goes_nowhere(tmp_path: Path) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from luthier.workflows import RunRow
 
 
+MOST = 1000
+"""Runs that may go on at once: each has its tasks, and what was heard of it, in memory."""
+
 _log = logger("luthier.serve")
 
 
@@ -91,10 +94,15 @@ class Live:
         self._changed = asyncio.Event()
 
 
-class Board:
-    """All that go on of one runtime."""
+class TooManyError(Exception):
+    """As many runs go on as may."""
 
-    def __init__(self, runtime: Runtime) -> None:
+
+class Board:
+    """All that go on of one runtime, `most` at a time."""
+
+    def __init__(self, runtime: Runtime, most: int = MOST) -> None:
+        self.most = most
         self._runtime = runtime
         self._live: dict[str, Live] = {}
         self._waiting: set[asyncio.Task[None]] = set()
@@ -109,7 +117,9 @@ class Board:
         durable: bool = False,
         trace: Trace | None = None,
     ) -> Live:
-        """Begin a run on a client's behalf. Raises InputError before anything starts."""
+        """Begin a run on a client's behalf. Raises InputError and TooManyError before anything starts."""
+        if len(self._live) >= self.most:
+            raise TooManyError
         live = Live(caller.principal, ensemble.name, time.time(), durable=durable)
         client = self._runtime.client(caller.id, trace=trace)
         live.handle = client.start(ensemble, inputs, live, run_timeout=run_timeout, durable=durable)

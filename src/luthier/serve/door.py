@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logger("luthier.serve")
+PATH = "/mcp"
+"""Where the protocol is spoken."""
+
 _KEPT_OUT = frozenset(
     {b"authorization", b"proxy-authorization", b"cookie", *(name.encode() for name in SIGNING_HEADERS)}
 )
-_UNKNOWN, _FORBIDDEN, _TOO_LARGE = 401, 403, 413
+_UNKNOWN, _FORBIDDEN, _TOO_LARGE, _OTHER_KIND = 401, 403, 413, 415
 _HTTP_PORT = 80
 
 
@@ -42,6 +45,13 @@ def own_hosts(host: str, port: int) -> frozenset[str]:
         names += ["127.0.0.1", "localhost", "[::1]"]
     short = names if port == _HTTP_PORT else []
     return frozenset([f"{name}:{port}" for name in names] + short)
+
+
+_TITLES = {
+    _FORBIDDEN: "Forbidden",
+    _TOO_LARGE: "Content too large",
+    _OTHER_KIND: "Unsupported media type",
+}
 
 
 class Body:
@@ -129,6 +139,8 @@ class Door:
             return Refusal(_TOO_LARGE, f"The body has more than {self._most} bytes.", "a body over the limit")
         if isinstance(found, Caller) and role and not found.may(role):
             return missing_role(found, role)
+        if isinstance(found, Caller) and scope["path"] == PATH and scope["method"] == "POST":
+            return _other_kind(headers) or found
         return found
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
@@ -159,10 +171,18 @@ def challenge(refusal: Refusal, bearing: Bearing | None) -> dict[str, str]:
     return {"WWW-Authenticate": f"Bearer {', '.join(parts)}"}
 
 
+def _other_kind(headers: Headers) -> Refusal | None:
+    """Why a message of the protocol is not looked at: it is no JSON by its own word."""
+    kinds = [kind.partition(";")[0].strip().lower() for kind in all_of(headers, "content-type")]
+    if kinds == ["application/json"]:
+        return None
+    return Refusal(_OTHER_KIND, "The body must be application/json.", f"Content-Type {kinds}")
+
+
 def _title(status: int, path: str) -> str:
     if status == _UNKNOWN:
         return "MCP authentication failed" if path.startswith("/mcp") else "Unauthorized"
-    return {_FORBIDDEN: "Forbidden", _TOO_LARGE: "Content too large"}.get(status, "Unavailable")
+    return _TITLES.get(status, "Unavailable")
 
 
 def _user(caller: Caller) -> Any:

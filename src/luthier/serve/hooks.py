@@ -13,9 +13,10 @@ import msgspec
 from luthier.errors import InputError, LuthierError
 from luthier.redaction import logger
 from luthier.serve.answer import sayable
-from luthier.serve.api.asking import Ask, Rejected, reply
+from luthier.serve.api.asking import Ask, Rejected, fault_of, reply, waited
 from luthier.serve.api.shapes import Problem
-from luthier.serve.api.views import of_ended, of_fault
+from luthier.serve.api.views import of_ended
+from luthier.serve.board import TooManyError
 from luthier.serve.triggers import Asked, inputs_of
 from luthier.tools.headers import name_fault, value_fault
 from luthier.web import form_fault
@@ -62,24 +63,16 @@ async def _answered(trigger: Trigger, request: Request, service: Service) -> Res
     try:
         inputs = inputs_of(ensemble, await _asked(request))
         live = service.board.start(caller, ensemble, inputs, run_timeout=spec.run_timeout, trace=ask.trace)
-    except Rejected as error:
-        return reply(error.problem, error.status)
-    except InputError as error:
-        return reply(of_fault(error), 400)
+    except (Rejected, TooManyError, InputError) as error:
+        return fault_of(error, ensemble.name)
     if spec.in_background:
         return reply({"executionId": live.id, "status": "processing"}, 202)
-    gone = asyncio.ensure_future(ask.gone())
-    run = asyncio.ensure_future(live.handle.wait())
     try:
-        await asyncio.wait({run, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not run.done():
-            live.handle.cancel()
-        return response_of(await run, live, spec.cache_control)
+        run = asyncio.ensure_future(live.handle.wait())
+        return response_of(await waited(request, run, live.handle.cancel), live, spec.cache_control)
     except LuthierError as error:
         _log.error("a run of %s for %s broke off: %s", ensemble.name, caller.id, error)
         return reply(Problem(error="Ensemble execution failed", message="The run broke off."), 500)
-    finally:
-        gone.cancel()
 
 
 def response_of(run: Run, live: Live, cache_control: str = "") -> Response:

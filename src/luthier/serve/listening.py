@@ -15,7 +15,7 @@ from luthier.serve.api import api_routes, nothing_here
 from luthier.serve.bearing import Bearing
 from luthier.serve.callers import Callers
 from luthier.serve.direct import Direct
-from luthier.serve.door import Door, own_hosts
+from luthier.serve.door import PATH, Door, own_hosts
 from luthier.serve.gone import Gone
 from luthier.serve.health import open_routes
 from luthier.serve.hooks import trigger_routes
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from luthier.serve.protocol import Offering
     from luthier.serve.service import Service
     from luthier.spec import Project
-
-PATH = "/mcp"
-"""Where the protocol is spoken."""
 
 GRACE = 2
 """Seconds that open streams have to end, once all calls have."""

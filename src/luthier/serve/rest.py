@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import NotFoundError
+from luthier.serve.api.asking import Rejected, read_body, reply, waited
 from luthier.trace import PARENT, STATE, Trace
 
 if TYPE_CHECKING:
@@ -34,20 +35,17 @@ def rest_routes(service: Service) -> list[Route]:
 
     async def called(request: Request) -> Response:
         try:
-            asked = msgspec.json.decode(await request.body() or b"{}", type=Asked)
-        except (msgspec.DecodeError, RecursionError) as error:
-            return JSONResponse({"error": "Invalid body", "message": str(error)}, status_code=400)
+            asked = await read_body(request, Asked)
+        except Rejected as error:
+            return reply(error.problem, error.status)
         name = request.path_params["name"]
         try:
             client, trace = request.user.display_name, Trace.read(*map(request.headers.get, (PARENT, STATE)))
             task = await service.begin(client, name, asked.arguments, _unheard, trace=trace)
         except NotFoundError:
             return JSONResponse({"error": "Ensemble not found", "ensemble": name}, status_code=404)
-        try:
-            answer = await task
-            return JSONResponse(_body(answer), status_code=400 if answer.rejected else 200)
-        finally:
-            task.cancel()
+        answer = await waited(request, task, task.cancel)
+        return JSONResponse(_body(answer), status_code=400 if answer.rejected else 200)
 
     return [
         Route("/mcp/tools", listed, methods=["GET"]),

@@ -139,10 +139,15 @@ async def test_a_token_decides_once_whoever_brings_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
-    made: list[Service] = []
-    async with house(tmp_path, asking(schema={"type": "object"}), made=made) as url:
+    async with house(tmp_path, asking(schema={"type": "object"})) as url:
         id, approval = await suspended(url)
-        token = await made[0].runtime.approvals.token(approval)
+        for token_of in (CI, EVE):
+            assert (await asked(f"{url}{API}/approvals/{approval}/token", "POST", token_of))[0] == 403
+        _, old, _ = await asked(f"{url}{API}/approvals/{approval}/token", "POST", BOSS)
+        _, given, _ = await asked(f"{url}{API}/approvals/{approval}/token", "POST", BOSS)
+        token = given["token"]
+        assert given["path"] == f"/callback/{token}"
+        assert (await asked(url + old["path"], "POST", None, json={"approved": True}))[0] == 410
         said = {"approved": True, "feedback": {"n": "Eve"}, "reason": "ok", "approver": "Eve"}
         status, body, _ = await asked(f"{url}/callback/{token}", "POST", None, json={"approved": 1})
         assert (status, body["error"]) == (400, "Invalid body")
@@ -155,6 +160,7 @@ async def test_a_token_decides_once_whoever_brings_it(
             status, body, _ = await asked(f"{url}/callback/{used}", "POST", None, json=said)
             assert (status, body["error"]) == (410, "Gone")
         assert (await asked(f"{url}{API}/approvals/{token}", token=BOSS))[0] == 404
+        assert (await asked(f"{url}{API}/approvals/{approval}/token", "POST", BOSS))[0] == 404
     assert token not in kept_in(tmp_path)
     assert token not in caplog.text
 

@@ -201,6 +201,31 @@ async def test_who_goes_away_calls_off_the_run_that_they_waited_for(tmp_path: Pa
     assert ended.error["kind"] == "cancelled"
 
 
+async def test_no_more_runs_are_begun_than_can_go_on(tmp_path: Path) -> None:
+    made: list[Service] = []
+    hook = {**BLOCKS, "ensemble": "hook", "trigger": {"type": "http", "path": "/hook"}}
+    async with served(tmp_path, made=made, ensembles=[*ALL, hook]) as url:
+        made[0].board.most = 1
+        id = await begun(url, "stuck")
+        for status, body, headers in (await run(url, "blocks"), await asked(f"{url}/hook")):
+            assert (status, body["error"], headers["Retry-After"]) == (429, "Too many requests", "5")
+        await asked(f"{url}{API}/runs/{id}/cancel", "POST")
+        await followed(url, id)
+        assert (await run(url, "blocks"))[0] == 200
+
+
+async def test_an_admin_reads_the_record_of_a_run_without_what_is_secret(tmp_path: Path) -> None:
+    async with served(tmp_path, serve={"clients": ROOT}) as url:
+        _, body, _ = await run(url, "telling")
+        status, record, _ = await asked(f"{url}{API}/runs/{body['id']}/record", token=BOSS)
+        assert (await asked(f"{url}{API}/runs/{body['id']}/record"))[0] == 403
+        assert (await asked(f"{url}{API}/runs/none/record", token=BOSS))[0] == 404
+    assert status == 200
+    assert [entry["kind"] for entry in record["entries"]][0::100] == ["RunStarted"]
+    assert record["entries"][-1]["kind"] == "RunEnded"
+    assert SECRET not in str(record)
+
+
 async def test_a_run_that_takes_too_long_ends(tmp_path: Path) -> None:
     async with served(tmp_path) as url:
         status, body, _ = await run(url, "stuck", {"timeout": 50})

@@ -5,14 +5,16 @@ Whatever is wrong with a request is found here or by the endpoint before it star
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from luthier.errors import InputError, LuthierError, NotFoundError, Refused, StoreError
+from luthier.errors import AuditError, InputError, LuthierError, NotFoundError, Refused, StoreError
 from luthier.redaction import logger
 from luthier.serve.api.shapes import Problem
 from luthier.serve.api.views import of_fault
+from luthier.serve.board import TooManyError
 from luthier.serve.caller import Caller, Refusal
 from luthier.serve.door import challenge, missing_role
 from luthier.trace import PARENT, STATE, Trace
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from luthier.serve.api.endpoints import Endpoint
     from luthier.serve.bearing import Bearing
+
+T = TypeVar("T")
 
 _log = logger("luthier.serve")
 JSON = "application/json"
@@ -67,15 +71,28 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         """The trace that the request belongs to, where its headers say one."""
         return Trace.read(*map(self.request.headers.get, (PARENT, STATE)))
 
-    async def gone(self) -> None:
-        """Wait until whoever asked has gone away; its body has been read."""
-        while (await self.request.receive())["type"] != "http.disconnect":
+
+async def waited(request: Request, work: asyncio.Future[T], call_off: Callable[[], object]) -> T:
+    """What comes of it; it is called off where whoever asked goes away meanwhile, once the body is read."""
+
+    async def leaves() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
             pass
+
+    gone = asyncio.ensure_future(leaves())
+    try:
+        both: set[asyncio.Future[Any]] = {work, gone}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            call_off()
+        return await work
+    finally:
+        gone.cancel()
 
 
 async def read(request: Request, endpoint: Endpoint) -> Ask:
     """Read a request. Raises Rejected."""
-    body = None if endpoint.body is None else await _body(request, endpoint.body)
+    body = None if endpoint.body is None else await read_body(request, endpoint.body)
     return Ask(
         caller=request.scope["caller"],
         request=request,
@@ -91,24 +108,35 @@ async def answered(
     caller: Caller = request.scope["caller"]
     if endpoint.role and not caller.may(endpoint.role):
         refusal = missing_role(caller, endpoint.role)
-        _log.warning("refused %s %s: %s", request.method, request.url.path, refusal.why)
+        _log.warning("refused %s: %s", endpoint.work, refusal.why)
         return refused(refusal, bearing)
     try:
         return await work(await read(request, endpoint))
-    except Rejected as error:
-        return reply(error.problem, error.status)
-    except InputError as error:
-        return reply(of_fault(error), 400)
-    except NotFoundError as error:
-        return reply(Problem(error="Not found", message=f"There is no {error.what} {error.name!r}."), 404)
-    except Refused as error:
-        return reply(Problem(error="Refused", message=error.reason), 403)
-    except (StoreError, TimeoutError) as error:
-        _log.error("%s %s failed: %s", request.method, request.url.path, error)
-        return reply(Problem(error="Unavailable", message="The store cannot be reached."), 503)
-    except (LuthierError, RecursionError) as error:
-        _log.error("%s %s failed: %s", request.method, request.url.path, error)
-        return reply(Problem(error="Failed", message="The request could not be done."), 500)
+    except (Rejected, TooManyError, LuthierError, TimeoutError, RecursionError) as error:
+        return fault_of(error, endpoint.work)
+
+
+def fault_of(error: Exception, what: str) -> Response:
+    """The answer where something stopped a request."""
+    status, problem, headers = 500, Problem(error="Failed", message="The request could not be done."), None
+    match error:
+        case Rejected():
+            status, problem = error.status, error.problem
+        case TooManyError():
+            status, headers = 429, {"Retry-After": "5"}
+            problem = Problem(error="Too many requests", message="Too many runs go on.")
+        case InputError():
+            status, problem = 400, of_fault(error)
+        case NotFoundError():
+            status = 404
+            problem = Problem(error="Not found", message=f"There is no {error.what} {error.name!r}.")
+        case Refused():
+            status, problem = 403, Problem(error="Refused", message=error.reason)
+        case StoreError() | AuditError() | TimeoutError():
+            status, problem = 503, Problem(error="Unavailable", message="It cannot be done now.")
+    if status >= 500:  # noqa: PLR2004  (ours)
+        _log.error("%s failed: %s", what, error)
+    return reply(problem, status, headers)
 
 
 async def nothing_here(_: Request, error: Any) -> Response:
@@ -130,7 +158,8 @@ def reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) 
     return Response(msgspec.json.encode(value), status, headers, media_type=JSON)
 
 
-async def _body(request: Request, model: type[Any]) -> Any:
+async def read_body(request: Request, model: type[Any]) -> Any:
+    """A JSON body by its model. Raises Rejected."""
     text = await request.body()
     kinds = request.headers.getlist("content-type")
     kind = kinds[0].partition(";")[0].strip().lower() if kinds else ""

@@ -33,6 +33,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ABSENT = {404: shapes.Problem}
+_MANY = {429: shapes.Problem}
 _BAD = {400: shapes.Problem, 413: shapes.Problem, 415: shapes.Problem}
 
 ENDPOINTS = (
@@ -59,7 +60,7 @@ ENDPOINTS = (
         summary="Run an ensemble and wait for it; with `Prefer: respond-async` it goes on by itself.",
         role="run",
         body=shapes.RunBody,
-        answers={200: shapes.RunView, 202: shapes.RunView, **_BAD, **_ABSENT},
+        answers={200: shapes.RunView, 202: shapes.RunView, **_BAD, **_ABSENT, **_MANY},
         streams=True,
     ),
     Endpoint(
@@ -69,7 +70,7 @@ ENDPOINTS = (
         summary="Run an ensemble, which goes on by itself.",
         role="run",
         body=shapes.RunBody,
-        answers={202: shapes.RunView, **_BAD, **_ABSENT},
+        answers={202: shapes.RunView, **_BAD, **_ABSENT, **_MANY},
     ),
     Endpoint(
         method="GET",
@@ -93,6 +94,14 @@ ENDPOINTS = (
         summary="The steps of a run as server-sent events, from its first one on; the last is `end`.",
         answers={**_ABSENT},
         streams=True,
+    ),
+    Endpoint(
+        method="GET",
+        path=f"{API}/runs/{{id}}/record",
+        work="record",
+        summary="What happened in a run, with the values.",
+        role="admin",
+        answers={200: shapes.RecordView, **_ABSENT},
     ),
     Endpoint(
         method="POST",
@@ -138,6 +147,13 @@ ENDPOINTS = (
         summary="Say no.",
         body=shapes.DecisionBody,
         answers={200: shapes.ApprovalView, 403: shapes.Problem, 409: shapes.Problem, **_BAD, **_ABSENT},
+    ),
+    Endpoint(
+        method="POST",
+        path=f"{API}/approvals/{{id}}/token",
+        work="token",
+        summary="A token that decides once in the caller's place; one that was given out before is void.",
+        answers={200: shapes.TokenView, 403: shapes.Problem, 409: shapes.Problem, **_ABSENT},
     ),
     Endpoint(
         method="POST",

@@ -29,6 +29,7 @@ _WORDS = {
     410: "The token is not good, or not any more.",
     413: "The body is over the limit.",
     415: "The body is not JSON.",
+    429: "So many runs go on that no more is begun.",
     503: "Tokens cannot be checked now, or the store cannot be reached.",
 }
 

@@ -13,9 +13,10 @@ from luthier.errors import LuthierError, NotFoundError, Refused, RunError
 from luthier.govern.approvals import TOKEN
 from luthier.govern.deciding import objection
 from luthier.serve.api import shapes, streams, views
-from luthier.serve.api.asking import Ask, Rejected, answered, reply
+from luthier.serve.api.asking import Ask, Rejected, answered, reply, waited
 from luthier.serve.api.endpoints import API, ENDPOINTS, EVENTS
 from luthier.serve.api.openapi import document
+from luthier.workflows import encode
 from luthier.workflows.runs import OPEN
 
 if TYPE_CHECKING:
@@ -78,17 +79,10 @@ class Api:
             return streams.streamed(
                 streams.kept_alive(self._told(live, 0, owned=not ask.body.durable), self._clock)
             )
-        run = asyncio.ensure_future(live.handle.wait())
-        gone = asyncio.ensure_future(ask.gone())
-        try:
-            await asyncio.wait({run, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not run.done() and not ask.body.durable:  # nobody is there any more who could be told
-                live.handle.cancel()
-            found = await run
-            status, headers = (202, {"Location": _place(live.id)}) if found.suspended else (200, None)
-            return reply(views.of_ended(found, live), status, headers)
-        finally:
-            gone.cancel()
+        call_off = _nothing if ask.body.durable else live.handle.cancel
+        run = await waited(ask.request, asyncio.ensure_future(live.handle.wait()), call_off)
+        status, headers = (202, {"Location": _place(live.id)}) if run.suspended else (200, None)
+        return reply(views.of_ended(run, live), status, headers)
 
     async def run_async(self, ask: Ask) -> Response:
         return self._begun(self._start(ask))
@@ -126,6 +120,11 @@ class Api:
             return streams.streamed(streams.kept_alive(self._told(live, after), self._clock))
         return streams.streamed(_kept_events(*await self._kept(ask), after))
 
+    async def record(self, ask: Ask) -> Response:
+        """What happened in it, with the values; what is secret is not in it."""
+        _, record = await self._kept(ask)
+        return reply(shapes.RecordView(entries=[msgspec.Raw(encode(entry)) for entry in record]))
+
     async def cancel(self, ask: Ask) -> Response:
         live = self._live(ask)
         if live is not None:
@@ -156,6 +155,16 @@ class Api:
 
     async def approval(self, ask: Ask) -> Response:
         return reply(views.of_request(await self._request(ask)))
+
+    async def token(self, ask: Ask) -> Response:
+        """A token that decides in the caller's place."""
+        request = await self._request(ask)
+        by: dict[str, Any] = {"by": ask.caller.principal, "roles": ask.caller.roles}
+        try:
+            made = await self._runtime.approvals.token(request.id, **by)
+        except Refused as error:
+            raise _not_decided(error) from None
+        return reply(shapes.TokenView(token=made, path=f"/callback/{made}"))
 
     async def approve(self, ask: Ask) -> Response:
         body: shapes.DecisionBody = ask.body
@@ -283,6 +292,10 @@ async def _kept_events(row: RunRow, record: tuple[Entry, ...], after: int) -> As
             yield streams.event(number, name, data)
     name = "state" if row.status in OPEN else "end"
     yield streams.event(len(heard) + 1, name, views.of_row(row, record))
+
+
+def _nothing() -> None:
+    """A durable run goes on, whoever goes away."""
 
 
 def _place(run: str) -> str:

@@ -90,6 +90,19 @@ class RunsPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None = None
 
 
+class RecordView(msgspec.Struct, frozen=True, kw_only=True):
+    """All that happened in a run, an entry each, as `luthier runs show --json` tells it."""
+
+    entries: list[msgspec.Raw]
+
+
+class TokenView(msgspec.Struct, frozen=True, kw_only=True):
+    """A token that decides once in place of whoever may, and where it is taken."""
+
+    token: str
+    path: str
+
+
 class DecisionBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a person says to a request: the answer, where the question wants one, and why."""
 
