@@ -61,6 +61,19 @@ async def test_a_question_is_audited_when_it_is_asked_and_when_it_is_decided() -
     assert (decided.decision, decided.by, decided.via) == ("approved", "operator", "cli, jo")
 
 
+async def test_a_question_that_nobody_answers_in_time_is_void_and_that_is_audited() -> None:
+    office = Office()
+    request = await office.asked()
+    await office.clock.advance(61)
+    with pytest.raises(NotFoundError):
+        await office.approvals.approve(request.id)
+    decided = office.log.records[-1]
+    assert isinstance(decided, Decided)
+    assert (decided.approval, decided.decision, decided.by) == (request.id, "expired", "")
+    assert await office.approvals.list() == ()
+    assert len(office.log.records) == 2
+
+
 @pytest.mark.parametrize(
     ("approvers", "by", "roles", "may"),
     [

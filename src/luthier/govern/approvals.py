@@ -60,8 +60,14 @@ class Approvals:
                 if request.expires > self._clock.now():
                     requests.append(request)
                 else:
-                    await self.swap(request, None)
+                    await self._expire(request)
         return tuple(sorted(requests, key=lambda request: (request.asked, request.id)))
+
+    async def _expire(self, request: Request) -> None:
+        """Take away what is void; where nobody has decided in time, that is written down."""
+        if request.state == "waiting":
+            self._audit.write(_decided(request, "expired"))
+        await self.swap(request, None)
 
     async def get(self, id: str) -> Request:
         """The request of that id, or token. Raises NotFoundError, also when it has expired."""
@@ -142,16 +148,7 @@ class Approvals:
 
     async def _decide(self, request: Request, decision: Literal["approved", "denied"], **how: Any) -> Request:
         decided = msgspec.structs.replace(request, state=decision, decided=self._clock.now(), token="", **how)
-        said = Decided(
-            call=request.call,
-            approval=request.id,
-            request=request.binding,
-            decision=decided.state,
-            by=decided.by,
-            via=decided.via,
-            uri=request.uri,
-        )
-        with written(self._audit, said):
+        with written(self._audit, _decided(decided, decision)):
             if not await self.swap(request, decided):
                 raise _too_late(request)
         return decided
@@ -194,6 +191,18 @@ class Approvals:
 
 def _hashed(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _decided(request: Request, decision: str) -> Decided:
+    return Decided(
+        call=request.call,
+        approval=request.id,
+        request=request.binding,
+        decision=decision,
+        by=request.by,
+        via=request.via,
+        uri=request.uri,
+    )
 
 
 def _too_late(request: Request) -> Refused:

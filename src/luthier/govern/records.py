@@ -136,6 +136,8 @@ class Asked(_Record, frozen=True, tag="asked", gc=False):
 class Decided(_Record, frozen=True, tag="decided", gc=False):
     """Somebody said yes or no to a request, to an imported server (`uri` is of all its tools) or to a tool.
 
+    A request that nobody decided about in time is `expired`, by nobody.
+
     `via`: by cli, python, terminal or callback. Of servers and tools `approval` is the server's id and
     `request` the hash of what was approved; the pin of a tool that is gone is `removed`. What was decided and
     then not kept has a second line with the decision `not kept`.
