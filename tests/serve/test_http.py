@@ -34,9 +34,10 @@ async def served(root: Path, **parts: Any) -> AsyncIterator[str]:
     """The address that the house is served at."""
     serve = {"clients": CLIENTS, **parts.pop("serve", {})}
     made = parts.pop("made", [])
+    more = {name: parts.pop(name) for name in ("most_sessions",) if name in parts}
     async with house(root, serve=serve, **parts) as runtime:
         made.append(Service(runtime))
-        listening = Listening.on("127.0.0.1:0", made[0], runtime.project, runtime.environ)
+        listening = Listening.on("127.0.0.1:0", made[0], runtime.project, runtime.environ, **more)
         serving = asyncio.create_task(listening.serve())
         try:
             yield f"http://{listening.address}"
@@ -91,10 +92,12 @@ async def test_a_call_that_its_client_gives_up_is_called_off(tmp_path: Path, mod
         await made[0].idle()  # the call would never end by itself
 
 
+ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+
+
 async def opened(url: str) -> dict[str, str]:
     """The headers of a session of the old kind."""
-    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ABOUT}
     accept = {"Accept": "application/json, text/event-stream"}
     _, _, headers = await asked(f"{url}/mcp", "POST", json=hello, headers=accept)
     session = {**accept, "Mcp-Session-Id": headers["Mcp-Session-Id"]}
@@ -116,8 +119,7 @@ async def test_an_old_session_that_goes_away_in_a_call_has_it_called_off(tmp_pat
 
 
 async def test_a_session_is_of_the_client_that_opened_it(tmp_path: Path) -> None:
-    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ABOUT}
     accept = {"Accept": "application/json, text/event-stream"}
     async with served(tmp_path) as url:
         status, _, headers = await asked(f"{url}/mcp", "POST", json=hello, headers=accept)

@@ -84,7 +84,8 @@ def _over_pipes(project: Project, log: tuple[Observer, ...]) -> None:
                 service = Service(runtime)
                 _warn(service)
                 files = Files(service, project, client_of_pipes)
-                await serve_pipes(service, reading, writing, files=files)
+                limit = project.serve.max_body_bytes
+                await serve_pipes(service, reading, writing, files=files, limit=limit)
 
         run_async(work())
 

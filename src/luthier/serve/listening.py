@@ -19,6 +19,7 @@ from luthier.serve.door import PATH, Door, own_hosts
 from luthier.serve.gone import Gone
 from luthier.serve.health import open_routes
 from luthier.serve.hooks import trigger_routes
+from luthier.serve.ids import Ids
 from luthier.serve.jwks import keys_of
 from luthier.serve.locks import Tokens
 from luthier.serve.protocol import Files, protocol_server
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
     from luthier.serve.protocol import Offering
     from luthier.serve.service import Service
     from luthier.spec import Project
+
+SESSIONS = 1000
+"""Sessions of the revisions before 2026-07-28 that may be open at once."""
+
+IDLE = 1800
+"""Seconds after which one that nobody uses is over."""
 
 GRACE = 2
 """Seconds that open streams have to end, once all calls have."""
@@ -104,6 +111,7 @@ class Listening:
         project: Project,
         environ: Mapping[str, str],
         clock: Clock | None = None,
+        most_sessions: int = SESSIONS,
     ) -> Self:
         """Bind the address. Raises SpecError where nobody has a token, LuthierError where it is taken."""
         clock = clock or SystemClock()
@@ -130,7 +138,7 @@ class Listening:
             *api_routes(service, clock, bearing),
             *trigger_routes(triggers, service),
         ]
-        door = Door(_app(service, project, routes, files), locks, project.serve, own, bearing)
+        door = Door(_app(service, project, routes, files, most_sessions), locks, project.serve, own, bearing)
         return cls(service, door, bound, close, files.watching.close)
 
     async def serve(self) -> None:
@@ -171,7 +179,7 @@ def _client_of(request: Any) -> str:
     return name
 
 
-def _app(service: Service, project: Project, routes: list[Route], files: Files) -> Any:
+def _app(service: Service, project: Project, routes: list[Route], files: Files, most_sessions: int) -> Any:
     from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
     from starlette.exceptions import HTTPException
 
@@ -180,9 +188,11 @@ def _app(service: Service, project: Project, routes: list[Route], files: Files) 
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=limit,
+        session_idle_timeout=IDLE,
+        max_sessions=most_sessions,
         # The door has looked at Host and Origin, for every path and not only for this one.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=routes,
     )
     app.add_exception_handler(HTTPException, nothing_here)
-    return RequestBodyLimitMiddleware(Direct(Gone(app), service, PATH), limit)
+    return RequestBodyLimitMiddleware(Direct(Ids(Gone(app)), service, PATH), limit)

@@ -8,13 +8,24 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
+import msgspec
+
+from luthier.redaction import logger
 from luthier.serve.offers import STDIO
 from luthier.serve.protocol import protocol_server
+from luthier.spec.serve import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from luthier.serve.protocol import Files, Offering
+
+
+AHEAD = 64
+"""Lines that are read before they are asked for."""
+
+_INVALID = -32600
+_log = logger("luthier.serve")
 
 
 @contextmanager
@@ -45,26 +56,35 @@ async def serve_pipes(
     *,
     name: str = "luthier",
     files: Files | None = None,
+    limit: int = MAX_BODY_BYTES,
 ) -> None:
-    """Serve whoever started this process, until it closes its end."""
+    """Serve whoever started this process, until it closes its end. Messages have at most `limit` bytes."""
     from mcp.server.stdio import stdio_server
 
     server = protocol_server(service, client_of_pipes, name, files=files)
-    lines, out = cast("Any", _Lines(reading)), cast("Any", _Out(writing))
+    out = _Out(writing)
+    lines = _Lines(reading, limit, out.refuse)
     try:
-        async with stdio_server(lines, out) as (received, sent):
+        async with stdio_server(cast("Any", lines), cast("Any", out)) as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
     finally:
         await service.close()
 
 
 class _Lines:
-    """The lines of a stream, read by a thread that nobody has to wait for: a read cannot be called off."""
+    """The lines of a stream, read by a thread that nobody has to wait for: a read cannot be called off.
 
-    def __init__(self, stream: BinaryIO) -> None:
+    It reads no further ahead than a few lines; one that is longer than `limit` is passed over, and `refused`
+    is told.
+    """
+
+    def __init__(self, stream: BinaryIO, limit: int, refused: Callable[[], object]) -> None:
         self._stream = stream
+        self._limit = limit
+        self._refused = refused
         self._loop = asyncio.get_running_loop()
         self._read: asyncio.Queue[str | None] = asyncio.Queue()
+        self._free = threading.Semaphore(AHEAD)
         threading.Thread(target=self._pump, name="luthier-stdin", daemon=True).start()
 
     def __aiter__(self) -> Self:
@@ -72,16 +92,23 @@ class _Lines:
 
     async def __anext__(self) -> str:
         line = await self._read.get()
+        self._free.release()
         if line is None:
             raise StopAsyncIteration
         return line
 
     def _pump(self) -> None:
-        for line in self._stream:
-            self._put(line.decode("utf-8", "replace"))
+        while line := self._stream.readline(self._limit + 1):
+            if len(line) > self._limit and not line.endswith(b"\n"):
+                while line and not line.endswith(b"\n"):
+                    line = self._stream.readline(self._limit)
+                self._refused()
+            else:
+                self._put(line.decode("utf-8", "replace"))
         self._put(None)
 
     def _put(self, line: str | None) -> None:
+        self._free.acquire()
         try:
             self._loop.call_soon_threadsafe(self._read.put_nowait, line)
         except RuntimeError:  # the loop has ended while a line was on its way
@@ -99,6 +126,12 @@ class _Out:
 
     async def flush(self) -> None:
         """Each message is flushed as it is written."""
+
+    def refuse(self) -> None:
+        """Say of a message that it was too large to be read, so that nobody knows its id."""
+        _log.warning("a message that is too large was passed over")
+        error = {"code": _INVALID, "message": "The message is too large"}
+        self._written(msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error}).decode() + "\n")
 
     def _written(self, text: str) -> int:
         try:
