@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from luthier.expr import compile_value
+from luthier.spec.members import RUN, STATUS
 from luthier.taint import SECRET, TRUSTED, UNTRUSTED, Labelled
 from luthier.workflows.machine import State
 from luthier.workflows.plan import arrange
-from luthier.workflows.run import status_of
+from luthier.workflows.run import StepStatus, status_of
 from luthier.workflows.scope import RunScope, fixed_names, label_named
+from tests.workflows.house import House
 from tests.workflows.playing import Table, node, ok, table
 
 
@@ -72,6 +74,15 @@ def test_the_label_of_what_cannot_be_evaluated_is_that_of_all_it_names() -> None
     assert label_named(compile_value("${input.x} ${nobody}"), view) == TRUSTED
 
 
+def test_the_members_that_are_checked_are_those_that_there_are() -> None:
+    assert tuple(sorted(StepStatus().view())) == tuple(sorted(STATUS))
+
+
+async def test_so_are_those_of_run() -> None:
+    text = "agents: [{name: a, operation: transform, config: {value: '${keys(run)}'}}]\nensemble: t\n"
+    assert sorted((await House().run(text)).output) == sorted(RUN)
+
+
 def test_a_status_before_the_run_began_is_empty() -> None:
     state = State(arrange([node("a")]))
     assert state.nodes == {}
@@ -86,6 +97,7 @@ def test_a_status_before_the_run_began_is_empty() -> None:
         "error": None,
         "duration": 0.0,
         "attempts": 0,
+        "retry_count": 0,
         "cached": False,
         "score": None,
         "label": TRUSTED.to_json(),

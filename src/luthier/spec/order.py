@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from luthier.spec.members import warn_of_members
 from luthier.spec.names import BREAK_NAMES, LOOP_NAMES, SCOPE
 from luthier.spec.words import meant, quoted
 from luthier.text import one_line
@@ -45,7 +46,7 @@ class Names:
     """The names of one ensemble. `steps` may be named.
 
     `idle` are steps that are not in the flow under their own name, with the names that they have there;
-    `judges` run only where others are judged.
+    `judges` run only where others are judged. `fields` are those of the run's state.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Names:
         inputs: Collection[str],
         idle: Mapping[str, list[str]],
         judges: Collection[str] = (),
+        fields: Collection[str] = (),
     ) -> None:
         self.sink = sink
         self.steps = steps
@@ -62,6 +64,7 @@ class Names:
         self._inputs = inputs
         self._idle = idle
         self._judges = judges
+        self._fields = fields
 
     def named(self, uses: Uses, owner: str, known: frozenset[str] = NOTHING) -> Iterator[Mention]:
         """Every other step that is named; what is not there becomes a fault. `known` are further names."""
@@ -81,6 +84,7 @@ class Names:
         """The steps that one compiled value names."""
         self._check_inputs(use)
         self._note_env(use)
+        warn_of_members(self.sink, use, {*self.steps, owner} - SCOPE - {""}, self._fields)
         for root in sorted({reference.root for reference in use.references} - SCOPE - known):
             mention = Mention(root, use, use.path)
             if root == owner:

@@ -11,6 +11,7 @@ from luthier.spec.declarations import Declarations, read_declarations
 from luthier.spec.ensemble import Ensemble
 from luthier.spec.flow import FlowReader
 from luthier.spec.load import load
+from luthier.spec.members import warn_of_unread
 from luthier.spec.order import Names, check_free
 from luthier.spec.origin import Origin
 from luthier.spec.outputs import Outputs, read_outputs
@@ -25,7 +26,7 @@ from luthier.spec.words import quoted
 from luthier.spec.written import check_written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from luthier.errors import Fault
     from luthier.spec.control import FlowItem
@@ -96,7 +97,8 @@ def _read(reader: Reader) -> dict[str, Any]:
         kept["initial"] = initial
     fields = [field for draft in drafts for field in draft.uses.fields]
     check_fields(sink, state, fields + (flow.fields if flow else []))
-    reads_env = _check_names(sink, drafts, flow, declared, outputs, kept)
+    shared = state.types if state else ()
+    reads_env = _check_names(sink, drafts, flow, declared, outputs, kept, shared)
     description = reader.text("description") or ""
     triggers = read_triggers(reader, name or "")
     reader.refuse(UNSUPPORTED, lambda key: f"this version has no {quoted(key)} of ensembles")
@@ -176,6 +178,7 @@ def _check_names(
     declared: Declarations,
     outputs: Outputs,
     kept: dict[str, Placed],
+    fields: Collection[str],
 ) -> dict[str, Fault]:
     judges = check_evaluators(sink, drafts, [*_judged_by(drafts), *(flow.evaluators if flow else ())])
     for draft in drafts:
@@ -189,15 +192,17 @@ def _check_names(
         for name in defined
         if name not in named
     }
-    names = Names(sink, named, declared.inputs, idle, () if flow else judges)
+    names = Names(sink, named, declared.inputs, idle, () if flow else judges, fields)
     names.defaults(declared.defaults)
     if flow:
         check_written(names, flow.items, flow.places)
         warn_of_flow(sink, flow.items, flow.places)
+        warn_of_unread(sink, ((name, place.uses) for name, place in flow.places.items()), outputs.uses)
     else:
         free = [draft for draft in drafts if draft.name not in judges]
         check_free(names, free)
         warn_of_steps(sink, free)
+        warn_of_unread(sink, ((draft.name, draft.uses) for draft in free), outputs.uses)
     for use in kept.values():
         for mention in names.in_expression(use, ""):
             mention.tell(sink, "this is read before any step runs", "name only `input`")

@@ -56,6 +56,7 @@ class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
             "error": self.error,
             "duration": self.duration,
             "attempts": self.attempts,
+            "retry_count": max(self.attempts - 1, 0),
             "cached": self.cached,
             "score": self.score,
             "envelope": _whole(self.output) if isinstance(self.output, Envelope) else None,
