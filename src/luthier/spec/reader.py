@@ -240,7 +240,7 @@ class Reader:
         """The known keys that are most like it, each in one spelling; all of them where none is."""
         found = dict.fromkeys(self._known[spelling] for spelling in near(key, self._known))
         if found:
-            spelled = found if key.islower() else map(camel, found)
+            spelled = found if key.islower() else dict.fromkeys(map(camel, found))
             return f"did you mean {' or '.join(spelled)}?"
         return f"known here: {listed(dict.fromkeys(self._known.values()))}"
 
