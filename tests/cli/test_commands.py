@@ -491,7 +491,7 @@ def test_a_log_in_the_store_is_shown_and_verified_as_one_in_files(cli: Cli, proj
     assert cli("run", "hello").exit_code == 0
     assert not (project / ".luthier" / "audit").exists()
     kinds = [record["kind"] for record in json.loads(cli("audit", "tail", "--json").stdout)["records"]]
-    assert kinds[:4] == ["segment", "verdict", "intent", "outcome"]
+    assert kinds[:5] == ["segment", "pinned", "verdict", "intent", "outcome"]
     done = cli("audit", "verify")
     assert (done.exit_code, done.stderr) == (0, "")
     with sqlite3.connect(project / ".luthier" / "luthier.db") as database:

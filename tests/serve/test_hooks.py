@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import time
+from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,7 @@ def signed(body: bytes, at: float | None = None) -> dict[str, str]:
 
 
 BODY = b'{"name": "Bo"}'
+Signed = Callable[[], dict[str, str]]
 BASIC = {"Authorization": f"Basic {base64.b64encode(HOOK.encode()).decode()}"}
 
 
@@ -174,14 +176,14 @@ BASIC = {"Authorization": f"Basic {base64.b64encode(HOOK.encode()).decode()}"}
         ({"auth": {"token": "${env.HOOK}"}}, {}, 401),
         ({"auth": {"type": "basic", "secret": "${env.HOOK}"}}, BASIC, 200),
         ({"auth": {"type": "basic", "secret": "${env.HOOK}"}}, {"Authorization": f"Bearer {CI}"}, 401),
-        ({"auth": {"type": "signature", "secret": "${env.HOOK}"}}, signed(BODY), 200),
+        ({"auth": {"type": "signature", "secret": "${env.HOOK}"}}, lambda: signed(BODY), 200),
         ({"auth": {"type": "signature", "secret": "${env.HOOK}"}}, signed(BODY, 0), 401),
-        ({"auth": {"type": "signature", "secret": "${env.HOOK}"}}, signed(b"{}"), 401),
+        ({"auth": {"type": "signature", "secret": "${env.HOOK}"}}, lambda: signed(b"{}"), 401),
         ({"auth": {"type": "signature", "secret": "${env.HOOK}"}}, {"Authorization": f"Bearer {CI}"}, 401),
     ],
 )
 async def test_who_may_ask(
-    tmp_path: Path, trigger: dict[str, Any], headers: dict[str, str], status: int
+    tmp_path: Path, trigger: dict[str, Any], headers: dict[str, str] | Signed, status: int
 ) -> None:
     ensemble = {
         **echo(path="/hook", **{**trigger, "type": "webhook"}),
@@ -191,7 +193,8 @@ async def test_who_may_ask(
     }
     server, audit = greeter(), MemoryAudit()
     async with site(tmp_path, ensemble, server=server, audit=audit) as url:
-        sent = {"Content-Type": "application/json", **headers}
+        given = headers() if callable(headers) else headers  # signed when sent: a signature is soon too old
+        sent = {"Content-Type": "application/json", **given}
         found, body, _ = await asked(f"{url}/hook", "POST", None, data=BODY, headers=sent)
         assert (await asked(f"{url}/mcp/tools", token=HOOK))[0] == 401
     assert found == status
