@@ -157,3 +157,10 @@ async def test_killed_in_any_act(project: Path, at: int, figure: Callable[[str],
     (project / "acts.kill").write_text(str(at))
     assert dying(project, 10_000) == -signal.SIGKILL
     figure(f"killed in act {at}: {sound(project, await gone_on(project))}")
+
+
+@pytest.mark.parametrize("last", [6, 13, 24])
+async def test_killed_with_its_record_in_postgresql(project: Path, last: int, postgres_url: str) -> None:
+    write(project, postgres_url)
+    assert dying(project, last) == -signal.SIGKILL
+    assert sound(project, await gone_on(project)) in ("ok", "unknown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -277,3 +278,35 @@ async def test_a_store_that_cannot_be_looked_at_for_a_while_does_not_end_it(
     handle.cancel()
     assert not (await handle.wait()).success
     await runs.close()
+
+
+async def test_a_store_that_is_busy_holds_up_nobody_else(tmp_path: Path) -> None:
+    free, began = threading.Event(), threading.Event()
+
+    class Busy(MemoryRuns):
+        def create(self, row: RunRow, entries: Any = ()) -> None:
+            began.set()
+            assert free.wait(30)
+            super().create(row, entries)
+
+    store = Busy()
+    async with opened(tmp_path, store) as rt:
+        waiting = asyncio.ensure_future(rt.run(steps()))
+        await asyncio.to_thread(began.wait, 30)
+        await settle()  # the loop goes on
+        assert not waiting.done()
+        free.set()
+        run = await waiting
+        assert rt.runs.record(run.id) == run.record
+
+
+async def test_a_record_that_cannot_be_kept_costs_the_run_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Full(MemoryRuns):
+        def create(self, row: RunRow, entries: Any = ()) -> None:
+            raise OSError(f"disk full at {row.id}, {len(entries)} entries")
+
+    async with opened(tmp_path, Full()) as rt:
+        assert (await rt.run(steps())).success
+    assert "could not be kept: The record cannot be written: OSError: disk full" in caplog.text

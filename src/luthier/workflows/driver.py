@@ -134,6 +134,7 @@ class Driver:
             if self._journal is not None:
                 self._journal.ledger.forget(self._broken)
             self._recorder.keep()
+        await self._recorder.kept()
         return run_of(self._context, self._state, ended, self._recorder.entries)
 
     def cancel(self) -> None:

@@ -18,7 +18,7 @@ from luthier.errors import LuthierError, StoreError
 from luthier.redaction import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from luthier.workflows.record import Entry
     from luthier.workflows.runs import RunRow, RunStore
@@ -183,6 +183,11 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         self._fresh.append(entry)
+
+    def hand_over(self, entries: Iterable[Entry]) -> None:
+        """A whole record at once."""
+        self._fresh.extend(entries)
+        self.flush(self.row)
 
     def flush(self, row: RunRow | None = None) -> None:
         """Hand over what is there, and how the run stands from now on."""

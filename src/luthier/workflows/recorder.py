@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from luthier.errors import LuthierError
 from luthier.redaction import logger
-from luthier.workflows.journal import Journal
+from luthier.workflows.journal import Journal, Ledger
 from luthier.workflows.machine import State
 from luthier.workflows.owners import me
 from luthier.workflows.record import Data, Entry, RunEnded, RunStarted, uncollected
@@ -61,6 +62,7 @@ class Recorder:
             file=str(Path(plan.file).absolute()) if plan.file else "",
         )
         self.journal = self._opened()
+        self._kept: Journal | None = None  # of a run that is not durable, at its end
 
     def append(self, data: Data, step: str = "", attempt: int = 0, *, at: float | None = None) -> None:
         entry = Entry(
@@ -117,11 +119,26 @@ class Recorder:
         """Put down a run that is not durable. One that cannot be kept does not take the result with it."""
         if self._services.runs is None or self.journal is not None or not self.entries:
             return
+        row = ended_row(self.row, self.state.ended, self.entries[-1].at)
+        if self._services.writer is not None:  # not on the loop: a store may be busy, or far away
+            self._kept = Journal(Ledger(self._services.writer), row, new=True)
+            self._kept.hand_over(self.entries)
+            return
         try:
-            row = ended_row(self.row, self.state.ended, self.entries[-1].at)
             self._services.runs.create(row, self.entries)
         except Exception as error:  # noqa: BLE001  (logged)
-            _log.warning("the record of run %s could not be kept: %s", self._context.run, error)
+            self._unkept(error)
+
+    async def kept(self) -> None:
+        """Wait until it has been put down, so that whoever looks for it finds it."""
+        if self._kept is not None:
+            try:
+                await self._kept.written()
+            except LuthierError as error:
+                self._unkept(error)
+
+    def _unkept(self, error: Exception) -> None:
+        _log.warning("the record of run %s could not be kept: %s", self._context.run, error)
 
     def _opened(self) -> Journal | None:
         ledger = self._services.ledger
