@@ -139,13 +139,14 @@ class StepDone(_Event, frozen=True):
 
 
 class RunDone(_Event, frozen=True):
-    """A run has ended."""
+    """A run has ended here: for good, or `suspended` until somebody has decided."""
 
     run: str
     ensemble: str
     success: bool
     duration: float  # milliseconds
     reason: str = ""
+    suspended: bool = False
 
 
 Event = (

@@ -65,6 +65,8 @@ def suspended(project: Path, ensemble: str) -> tuple[str, str]:
     """The ids of a run that waits, and of its request, as the message has them."""
     status, out, err = finished(luthier(project, "run", ensemble, "--durable"))
     assert (status, out) == (3, "")
+    assert f"{ensemble} " in err
+    assert "suspended: it waits for somebody" in err
     (approve,) = [line.split() for line in err.splitlines() if "luthier approvals approve" in line]
     (resume,) = [line.split() for line in err.splitlines() if "luthier runs resume" in line]
     return resume[-1], approve[3]
@@ -97,6 +99,13 @@ def test_a_run_waits_in_no_process_and_goes_on_in_another(careful: Path, cli: Cl
     assert done.stdout.startswith("It is kind. by operator (cli, ")
     assert waiting(cli) == []
     assert "has ended" in cli("runs", "resume", run).output
+
+
+def test_where_nobody_can_be_asked_it_says_what_to_do(careful: Path, cli: Cli) -> None:
+    done = cli("run", "careful")
+    assert done.exit_code == 3
+    assert "--durable" in done.stderr
+    assert waiting(cli) == []
 
 
 def test_the_answer_is_checked_and_the_run_goes_on_with_it(careful: Path, cli: Cli) -> None:

@@ -88,6 +88,8 @@ def shown(outcome: Run, *, json: bool) -> int:
     kind = f" [{error['kind']}]" if error.get("kind") else ""
     message = escape(str(error.get("message", "it failed")))
     echo(f"{paint('error', 'bold red')}: {outcome.ensemble} failed{step}{kind}: {message}", sys.stderr)
+    if error.get("hint"):
+        echo(f"  {escape(str(error['hint']))}", sys.stderr)
     return REFUSED if outcome.refused else FAILED
 
 

@@ -122,7 +122,7 @@ def _says(data: Any) -> str:
     return next((str(told) for name in _TELLING if (told := getattr(data, name, ""))), "")
 
 
-_TELLING = ("end", "uri", "outcome", "case", "ensemble", "owner", "what")
+_TELLING = ("end", "decision", "uri", "outcome", "case", "ensemble", "owner", "what")
 
 
 def _time(at: float | None) -> str:

@@ -39,7 +39,8 @@ def progress_line(event: events.Event) -> str | None:
             reason = f"  {one_line(event.reason)}" if event.reason else ""
             return f"  {MARKS[event.status]} {one_line(event.step)} {seconds(event.duration)}{reason}"
         case events.RunDone():
-            end = "done" if event.success else f"failed: {one_line(event.reason)}"
+            word = "suspended" if event.suspended else "failed"
+            end = "done" if event.success else f"{word}: {one_line(event.reason)}"
             return f"▪ {one_line(event.ensemble)} {seconds(event.duration)} {end}"
         case events.ServerFailed(retry_in=float(wait)):
             return f"  ! {event.server}: {one_line(event.message)} (again in {wait:.1f} s)"

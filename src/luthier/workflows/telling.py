@@ -44,9 +44,16 @@ class Teller:
         )
 
     def run_rests(self, at: float, duration: float) -> None:
-        ensemble, reason = self._plan.ensemble, "suspended until somebody has decided"
         self._tell(
-            RunDone(at=at, run=self._run, ensemble=ensemble, success=False, duration=duration, reason=reason)
+            RunDone(
+                at=at,
+                run=self._run,
+                ensemble=self._plan.ensemble,
+                success=False,
+                duration=duration,
+                reason="it waits for somebody to decide",
+                suspended=True,
+            )
         )
 
     def step_began(self, at: float, progress: Progress, attempt: int) -> None:
