@@ -34,6 +34,7 @@ class LogObserver:
 def _line(event: events.Event) -> str:
     facts = msgspec.structs.asdict(event)
     facts.pop("at")
+    facts.pop("label", None)  # is for those who judge what a server says, not for a line of a log
     shown = " ".join(
         f"{key}={escape(str(value))!r}" for key, value in facts.items() if value not in ("", None, ())
     )
