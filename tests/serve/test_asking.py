@@ -13,6 +13,7 @@ from luthier import Caller, tool
 from luthier.clock import FakeClock, settle
 from luthier.serve.talk import MOST, PATIENCE, Talk, Talks
 from tests.serve.house import caller
+from tests.serve.test_http import asked, served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -257,6 +258,38 @@ async def test_an_answer_to_something_else_is_asked_for_again(tmp_path: Path) ->
         second = await rounds(peer, "greet", input_responses=wrong, request_state=first.request_state)
     assert list(second.input_requests) == ["who"]
     assert second.request_state != first.request_state
+
+
+async def test_a_client_that_cannot_any_more_is_told_so(tmp_path: Path) -> None:
+    sent = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "greet"}
+    accept = {"Accept": "application/json, text/event-stream"}
+
+    async def called(url: str, capabilities: dict[str, Any], **more: Any) -> tuple[int, Any]:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+        }
+        params = {"name": "greet", "arguments": {}, "_meta": meta, **more}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        status, found, _ = await asked(f"{url}/mcp", "POST", json=body, headers={**sent, **accept})
+        return status, found
+
+    async with served(tmp_path, tools=TOOLS, serve=SERVE) as url:
+        _, first = await called(url, {"elicitation": {}})
+        assert first["result"]["resultType"] == "input_required"
+        status, second = await called(url, {}, requestState=first["result"]["requestState"])
+    assert (status, second["error"]["code"]) == (400, -32021)
+
+
+async def test_messages_that_are_none_cannot_be_sent(tmp_path: Path) -> None:
+    @tool
+    async def chats(caller: Caller) -> str:
+        """Sends what is no message."""
+        return (await caller.sample([{"role": "nobody"}], 10)).text
+
+    async with caller(tmp_path, tools=[chats], serve=SERVE, sampling_callback=model) as (peer, _):
+        result = await peer.call_tool("chats")
+    assert (result.is_error, "cannot be asked" in text(result)) == (True, True)
 
 
 async def test_whoever_does_not_come_back_has_the_call_called_off(tmp_path: Path) -> None:

@@ -72,6 +72,9 @@ class Talk:
             if (found := self._brought(key, asked.what, asked.params)) is not None:
                 del self._asked[key]
                 asked.answer.set_result(found)
+            elif not self.can(asked.what):  # each request says anew what its client can
+                del self._asked[key]
+                asked.answer.set_exception(self._incapable(asked.what))
         if self._asked:
             self._events.put_nowait(None)
 
@@ -125,8 +128,7 @@ class Talk:
 
     async def ask(self, what: Ability, params: Mapping[str, Any], key: str) -> dict[str, Any]:
         if self._context is not None and not self.can(what):
-            self.needs.add(what)
-            raise CallerError(f"The client cannot be asked: it did not declare {what}.", needs=what)
+            raise self._incapable(what)
         from pydantic import ValidationError
 
         asked = cast("dict[str, Any]", sayable(dict(params)))
@@ -139,6 +141,10 @@ class Talk:
         if self._context is not None and is_old(self._context):
             return await self._ask_now(self._context, what, asked, request)
         return await self._ask_later(what, asked, request, key)
+
+    def _incapable(self, what: Ability) -> CallerError:
+        self.needs.add(what)
+        return CallerError(f"The client cannot be asked: it did not declare {what}.", needs=what)
 
     async def _ask_now(
         self, context: Context, what: Ability, params: dict[str, Any], request: Any
