@@ -27,27 +27,25 @@ _log = logger("luthier.workflows")
 
 
 class _Batch:
-    """Entries of one run for one transaction."""
+    """Entries of one run for one transaction, none perhaps; `future` waits until all before it is written."""
 
-    __slots__ = ("entries", "ledger", "new", "row", "run")
+    __slots__ = ("entries", "future", "ledger", "new", "row", "run")
 
     def __init__(
-        self, ledger: Ledger, run: str, entries: list[Entry], row: RunRow | None, *, new: bool
+        self,
+        ledger: Ledger,
+        run: str,
+        entries: list[Entry],
+        row: RunRow | None,
+        *,
+        new: bool,
+        future: asyncio.Future[None] | None = None,
     ) -> None:
         self.ledger = ledger
         self.run = run
         self.entries = entries
         self.row = row
         self.new = new
-
-
-class _Barrier:
-    """Somebody waits until all before it is written."""
-
-    __slots__ = ("future", "ledger")
-
-    def __init__(self, ledger: Ledger, future: asyncio.Future[None]) -> None:
-        self.ledger = ledger
         self.future = future
 
 
@@ -56,10 +54,10 @@ class Writer:
 
     def __init__(self, store: RunStore) -> None:
         self.store = store
-        self._queue: SimpleQueue[_Batch | _Barrier | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Batch | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def put(self, item: _Batch | _Barrier) -> None:
+    def put(self, item: _Batch) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="luthier-journal", daemon=True)
             self._thread.start()
@@ -75,33 +73,32 @@ class Writer:
     def _work(self) -> None:
         while True:
             batches: dict[str, _Batch] = {}
-            barriers: list[_Barrier] = []
+            waiting: dict[Ledger, list[asyncio.Future[None]]] = {}
             last = False
             for item in self._taken():
                 if item is None:
                     last = True
-                elif isinstance(item, _Barrier):
-                    barriers.append(item)
-                elif item.run in batches:
-                    batch = batches[item.run]
+                    continue
+                if item.future is not None:
+                    waiting.setdefault(item.ledger, []).append(item.future)
+                batch = batches.setdefault(item.run, item)
+                if batch is not item:
                     batch.entries += item.entries
                     batch.row = item.row or batch.row
-                else:
-                    batches[item.run] = item
             for batch in batches.values():
                 self._write(batch)
-            for ledger in {barrier.ledger for barrier in barriers}:
-                ledger.passed([barrier.future for barrier in barriers if barrier.ledger is ledger])
+            for ledger, futures in waiting.items():
+                ledger.passed(futures)
             if last:
                 return
 
-    def _taken(self) -> Iterator[_Batch | _Barrier | None]:
+    def _taken(self) -> Iterator[_Batch | None]:
         yield self._queue.get()
         for _ in range(self._queue.qsize()):  # nobody else takes from it
             yield self._queue.get_nowait()
 
     def _write(self, batch: _Batch) -> None:
-        if batch.ledger.fault is not None:
+        if batch.ledger.fault is not None or not (batch.entries or batch.row):
             return
         try:
             if batch.new and batch.row is not None:
@@ -194,20 +191,24 @@ class Journal:
         if row is not None:
             self.row = row
         if self._fresh or row is not None:
-            entries, self._fresh = self._fresh, []
-            batch = _Batch(self.ledger, self.row.id, entries, self.row if self._new else row, new=self._new)
-            self.ledger.writer.put(batch)
-            self._new = False
-            self._handed += 1
+            self._hand_over(row)
+
+    def _hand_over(self, row: RunRow | None, future: asyncio.Future[None] | None = None) -> None:
+        entries, self._fresh = self._fresh, []
+        if self._new:
+            row = self.row
+        batch = _Batch(self.ledger, self.row.id, entries, row, new=self._new, future=future)
+        self.ledger.writer.put(batch)
+        self._new = False
+        self._handed += 1
 
     async def written(self) -> None:
         """Wait until all of it is written. Raises StoreError and RunLostError."""
-        self.flush()
         if self.ledger.fault is not None:
             raise self.ledger.fault
-        handed = self._handed
-        if self._sure < handed:
+        if self._fresh or self._sure < self._handed:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self.ledger.writer.put(_Barrier(self.ledger, future))
+            self._hand_over(None, future)
+            handed = self._handed
             await future
             self._sure = max(self._sure, handed)
