@@ -107,6 +107,27 @@ async def test_a_tool_is_not_known_for_calls_beyond_its_time() -> None:
     assert shelf.cache.known("play") is None
 
 
+async def test_a_call_may_say_how_old_the_list_may_be() -> None:
+    shelf = Shelf(ttl=0.0)
+    await shelf.filled("play")
+    assert shelf.cache.known("play") is None
+    assert shelf.cache.known("play", 5.0) is not None
+    assert shelf.cache.known("other", 5.0) is None
+    await shelf.clock.advance(5.0)
+    assert shelf.cache.known("play", 5.0) is None
+    assert shelf.cache.known("play", 6.0) is not None
+    await shelf.clock.advance(24 * 3600.0)
+    assert shelf.cache.known("play", 1e9) is None, "no list is trusted for more than a day"
+
+
+async def test_what_was_announced_since_is_not_overlooked_by_such_a_call() -> None:
+    shelf = Shelf(ttl=0.0)
+    assert shelf.cache.known("play", 5.0) is None
+    await shelf.filled("play")
+    shelf.cache.changed()
+    assert shelf.cache.known("play", 5.0) is None
+
+
 async def test_a_change_makes_every_user_wait_for_the_new_list() -> None:
     shelf = Shelf()
     await shelf.filled("play")

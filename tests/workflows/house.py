@@ -83,8 +83,9 @@ class Gate:
             raise misfit(closed, context)
         return done
 
-    async def tool(self, uri: ToolUri, context: CallContext, /) -> Tool:
+    async def tool(self, uri: ToolUri, context: CallContext, /, *, list_age: float | None = None) -> Tool:
         assert context.step
+        assert list_age is None or list_age > 0
         answer = self.schemas.get(_path(uri), {"type": "object"})
         if isinstance(answer, BaseException):
             raise answer

@@ -126,6 +126,26 @@ async def test_one_call_with_the_inputs_that_its_schema_names(hall: Hall) -> Non
     assert {source.server for source in run.label.sources} == {"forge"}
 
 
+@pytest.mark.parametrize(("more", "lists"), [("", 5), (", cacheDiscovery: true, cacheTTL: 60", 1)])
+async def test_a_step_may_keep_the_list_of_its_server_where_the_entry_keeps_none(
+    more: str, lists: int, tmp_path: Path
+) -> None:
+    async with opened(Hall("2025-06-18", tmp_path, forge={"cache_ttl": 0.0})) as hall:
+        run = await hall.run(
+            f"""
+            ensemble: issues
+            agents:
+              - {{name: list, operation: tools, config: {{mcp: forge, tool: list_issues{more}}}}}
+            flow:
+              - foreach: {{items: [1, 2, 3, 4, 5], step: list, maxConcurrency: 1}}
+            inputs: {{owner: luthiers}}
+            """
+        )
+        assert run.success, run.error
+        asked = [message["method"] for message in hall.forge.received].count("tools/list")
+        assert (asked == lists) if more else (asked >= lists)
+
+
 async def test_two_calls_one_after_the_other_and_a_count(hall: Hall) -> None:
     run = await hall.run(
         """

@@ -99,8 +99,11 @@ class ConnectionManager:
 
     # What a server offers
 
-    def known(self, uri: ToolUri, context: CallContext) -> Tool | None:
-        """The tool at that address if it is at hand: connected, listed, and not too long ago."""
+    def known(self, uri: ToolUri, context: CallContext, max_age: float | None = None) -> Tool | None:
+        """The tool at that address if it is at hand: connected, listed, and not too long ago.
+
+        `max_age`, in seconds, is how long ago that may be; None: as the entry and the server say.
+        """
         server = self._links.find(uri.server)
         link = None if server is None else server.links.get(owner_of(server.entry, context))
         if link is None:
@@ -108,7 +111,7 @@ class ConnectionManager:
         connection = link.connection
         if connection.live is None or link.seen != connection.sessions:
             return None
-        return link.manifests.known(uri.name)
+        return link.manifests.known(uri.name, max_age)
 
     async def manifest(
         self,

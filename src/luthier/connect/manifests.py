@@ -56,12 +56,20 @@ class ManifestCache:
         self._listable_until = 0.0
         self._callable_until = 0.0
         self._read_at = 0.0
+        self._holds = False  # whether nothing was announced since
         self._reading: asyncio.Task[Manifest] | None = None
         self._announced = False
 
-    def known(self, name: str) -> Tool | None:
-        """The tool of that name for a call; None when it is not in the list, or the list may not be used."""
-        return self._tools.get(name) if self._clock.monotonic() < self._callable_until else None
+    def known(self, name: str, max_age: float | None = None) -> Tool | None:
+        """The tool of that name for a call; None when it is not in the list, or the list may not be used.
+
+        With `max_age`, in seconds, the list may be as old as that, unless something was announced since.
+        """
+        now = self._clock.monotonic()
+        good = now < self._callable_until
+        if not good and max_age is not None and self._holds:
+            good = now - self._read_at < min(max_age, LONGEST)
+        return self._tools.get(name) if good else None
 
     async def manifest(self, *, fresh: bool = False) -> Manifest:
         """The list, read again when it is too old or `fresh` is asked for. Raises WireError."""
@@ -79,6 +87,7 @@ class ManifestCache:
     def expire(self) -> None:
         """The next use reads the list again: its server may have become another."""
         self._listable_until = self._callable_until = 0.0
+        self._holds = False
 
     def changed(self) -> None:
         """The server announced a change: read the list again, once for any number of announcements.
@@ -122,6 +131,7 @@ class ManifestCache:
         self._manifest = manifest
         self._tools = {tool.name: tool for tool in manifest.tools}
         self._read_at = now = self._clock.monotonic()
+        self._holds = True
         told = self._ttl if manifest.ttl_ms is None else min(manifest.ttl_ms / 1000, LONGEST)
         self._listable_until = now + told
         self._callable_until = now + max(told, self._ttl)

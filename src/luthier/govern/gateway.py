@@ -123,13 +123,13 @@ class Gateway:
             return await self._guarded(unknown(call))
         return await self._guarded(GateCall(self._timed(call), label, Ledger()))
 
-    async def tool(self, uri: ToolUri, context: CallContext) -> Tool:
-        """One tool that the caller may use.
+    async def tool(self, uri: ToolUri, context: CallContext, *, list_age: float | None = None) -> Tool:
+        """One tool that the caller may use. `list_age`: as that of a call.
 
         Raises NotFoundError with the nearest names that the caller may see, Refused where the caller may
         know that the tool is there, and WireError when its server cannot be reached.
         """
-        found = await self._allowed(uri, context)
+        found = await self._allowed(uri, context, list_age)
         if isinstance(found, Tool):
             return found
         self._recorder.lookup_refused(uri, context, found.rule, found.place, found.kind)
@@ -288,7 +288,9 @@ class Gateway:
     def _resolved(self, call: GateCall, inner: Next) -> Awaitable[Up]:
         """Look the tool up, connecting to its server if need be. Only a tool as it was approved is found."""
         wanted = call.call
-        tool = self._manager.known(wanted.uri, wanted.context) if wanted.uri.scheme == "mcp" else None
+        tool = None
+        if wanted.uri.scheme == "mcp":
+            tool = self._manager.known(wanted.uri, wanted.context, wanted.list_age)
         if tool is None or not self._pins.is_good(tool):
             return self._found(call, inner, tool)
         call.ledger.resolved = self._clock.monotonic()
@@ -360,17 +362,22 @@ class Gateway:
             return Judgement(Manifest(server=server), waiting=True)
         return await self._pins.judge(await self._manager.manifest(server, context=context), wait=wait)
 
-    async def _allowed(self, uri: ToolUri, context: CallContext) -> Tool | Denial:
+    async def _allowed(
+        self, uri: ToolUri, context: CallContext, list_age: float | None = None
+    ) -> Tool | Denial:
         denial = self._access.denial(uri, context.principals)
-        found = await self._find(uri, context) if denial is None else denial
+        found = await self._find(uri, context, list_age) if denial is None else denial
         if isinstance(found, Denial):
             return found
         return self._policy.denial(found, context.principals) or found
 
-    async def _find(self, uri: ToolUri, context: CallContext) -> Tool | Denial:
+    async def _find(self, uri: ToolUri, context: CallContext, list_age: float | None = None) -> Tool | Denial:
         """The tool, or why it is held back. Raises NotFoundError."""
         if uri.scheme != "mcp":
             return self._local.get(uri).tool
+        known = None if list_age is None else self._manager.known(uri, context, list_age)
+        if known is not None and await self._pins.fits(known):
+            return known
         judgement = await self._listed(uri.server, context)
         tool = judgement.manifest.find(uri.name)
         if tool is not None:  # asked again, and so remembered: its next call asks no more

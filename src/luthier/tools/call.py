@@ -21,6 +21,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     of `builtin://http` may lead: it comes from what the project spells out, never from the arguments.
     `forms` is what goes along because the server has asked for something to be filled in, nothing at first;
     None: nobody could.
+    `list_age`: how old its server's list of tools may be, in seconds, whatever the entry says.
     `caller` is put in where a tool of this process is called for a client that can be told and asked.
     """
 
@@ -32,4 +33,5 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, Secret] | None = None
     web: UrlRules = UrlRules()
     forms: dict[str, Any] | None = None
+    list_age: float | None = None
     caller: Caller = NOBODY

@@ -36,7 +36,7 @@ class Caller(Protocol):
         """Carry a call through the guards. Raises WireError, NotFoundError or AuditError."""
         ...
 
-    async def tool(self, uri: ToolUri, context: CallContext, /) -> Tool:
+    async def tool(self, uri: ToolUri, context: CallContext, /, *, list_age: float | None = None) -> Tool:
         """The definition of a tool that the caller may use. Raises NotFoundError and WireError."""
         ...
 

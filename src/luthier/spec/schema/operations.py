@@ -47,8 +47,12 @@ _TOOLS = mapping(
         holds=SECONDS,
         says="Milliseconds that the call may take; else what the server's entry says.",
     ),
-    key("cache_discovery", holds=FLAG, says="Whether the server's list of tools is kept."),
-    key("cache_ttl", "cacheTTL", holds=ANY_SECONDS, says="Seconds that it is kept; 300 without it."),
+    key(
+        "cache_discovery",
+        holds=FLAG,
+        says="Whether the list of its server's tools may be as old as `cache_ttl`; else as its entry says.",
+    ),
+    key("cache_ttl", "cacheTTL", holds=ANY_SECONDS, says="Seconds; 300 without it."),
 )
 
 _CODE = mapping(

@@ -36,7 +36,8 @@ async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
     uri = ToolUri.mcp(config.server, config.tool)
     entry = attempt.services.project.servers.get(config.server)
     try:
-        arguments = await _arguments(attempt, uri)
+        age = config.cache_ttl if config.cache_discovery else None
+        arguments = await _arguments(attempt, uri, age)
         attempt.harmless = await _is_harmless(attempt, uri, entry)
         call = ToolCall(
             id=f"{attempt.context.run}/{attempt.context.step}/{attempt.number}",
@@ -44,6 +45,7 @@ async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
             arguments=arguments,
             context=attempt.context,
             timeout=config.timeout,
+            list_age=age,
         )
         answer = await in_rounds(attempt, call)
     except WireError as error:
@@ -59,7 +61,7 @@ async def perform(attempt: Attempt, config: ToolsConfig) -> Outcome:
     return Outcome(output=Labelled(answer.envelope, answer.label), label=answer.label)
 
 
-async def _arguments(attempt: Attempt, uri: ToolUri) -> Labelled[dict[str, Any]]:
+async def _arguments(attempt: Attempt, uri: ToolUri, age: float | None) -> Labelled[dict[str, Any]]:
     """The step's own inputs; else those of the ensemble's that the tool's schema names.
 
     An open schema that names none gets them all.
@@ -67,7 +69,7 @@ async def _arguments(attempt: Attempt, uri: ToolUri) -> Labelled[dict[str, Any]]
     given = attempt.given()
     if attempt.step.inputs is not None:
         return Labelled(delivered(given.value), given.label, given.parts)
-    tool = await attempt.services.gateway.tool(uri, attempt.context)
+    tool = await attempt.services.gateway.tool(uri, attempt.context, list_age=age)
     named = names_of(tool.input_schema)
     if not named and is_open(tool.input_schema):
         return Labelled(delivered(given.value), given.label, given.parts)
