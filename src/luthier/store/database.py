@@ -18,7 +18,7 @@ from luthier.store.sqlite_reader import SqliteReader, unusable
 from luthier.store.sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sqlalchemy import Connection
 
@@ -42,7 +42,7 @@ class Transaction(Protocol):
 
     def do(self, sql: str, parameters: Mapping[str, Any], /) -> int: ...
 
-    def each(self, sql: str, rows: Sequence[Mapping[str, Any]], /) -> None: ...
+    def each(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> None: ...
 
 
 class Database:

@@ -13,7 +13,7 @@ from luthier.workflows.record import decode, encode, withholds
 from luthier.workflows.runs import RunRow, Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from luthier.secrets.cipher import KeyRing
     from luthier.secrets.keys import Keys
@@ -151,8 +151,8 @@ def _read(values: dict[str, Any]) -> RunRow:
     return RunRow(**{**values, "waiting": waiting, "durable": bool(values["durable"])})
 
 
-def _lines(run: str, entries: Sequence[Entry], seals: Seals | None) -> list[dict[str, Any]]:
-    return [{"run": run, "seq": entry.seq, "entry": _line(run, entry, seals)} for entry in entries]
+def _lines(run: str, entries: Sequence[Entry], seals: Seals | None) -> Iterator[dict[str, Any]]:
+    return ({"run": run, "seq": entry.seq, "entry": _line(run, entry, seals)} for entry in entries)
 
 
 def _line(run: str, entry: Entry, seals: Seals | None) -> str:

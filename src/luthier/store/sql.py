@@ -21,7 +21,7 @@ from luthier.store.sqlite_reader import PATIENCE, unusable
 from luthier.store.sqlite_writer import TakenError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from luthier.store.address import Address
@@ -196,7 +196,7 @@ class SqlTransaction:
         """How many rows it changed."""
         return self._connection.execute(sa.text(sql), dict(parameters)).rowcount
 
-    def each(self, sql: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def each(self, sql: str, rows: Iterable[Mapping[str, Any]]) -> None:
         self._connection.execute(sa.text(sql), [dict(row) for row in rows])
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from luthier.store.sqlite_reader import PATIENCE, unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from luthier.store.address import Address
@@ -70,5 +70,5 @@ class SqliteTransaction:
         """How many rows it changed."""
         return self._connection.execute(sql, parameters).rowcount
 
-    def each(self, sql: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def each(self, sql: str, rows: Iterable[Mapping[str, Any]]) -> None:
         self._connection.executemany(sql, rows)

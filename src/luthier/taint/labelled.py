@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Labelled(msgspec.Struct, Generic[T_co], frozen=True):
+# gc=False: a value does not lead back to what labels it, and a run keeps many thousands of them.
+class Labelled(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
     """`value`, its `label`, and `parts`: JSON Pointer (`/a/0/b`) → the label there, where it differs."""
 
     value: T_co

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 CALLED_OFF = Failure(kind="cancelled", message="called off")
 
+_OF_THE_RUN = (Finish, Rest)
+
 LAST = 1.1
 """How long `finally` may take after a stop, in graces; what is called off then has a tenth of one."""
 
@@ -280,7 +282,7 @@ class Driver:
         while moved:
             moved = False
             for command in decide(self._state):
-                key = "" if isinstance(command, Finish | Rest) else command.step
+                key = "" if isinstance(command, _OF_THE_RUN) else command.step
                 if self._state.agenda.get(key) is command and self._perform(command):
                     moved = True
         if self._journal is not None:

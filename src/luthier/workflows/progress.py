@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.taint import TRUSTED, Label, Labelled
+from luthier.workflows.nodes import LOOPS
 from luthier.workflows.record import NULL, Failure, StepEnded
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ class Halt(msgspec.Struct, frozen=True):
     error: Failure
     step: str = ""
     label: Label = TRUSTED
+
+
+_NONE: list[Progress] = []
+"""The iterations of all that are no loops; nothing is added to it."""
 
 
 class Progress:
@@ -84,7 +89,7 @@ class Progress:
         self.dropped: StepEnded | None = None  # how it will end without having run
         self.called_off = False
         # Of groups only:
-        self.unended = sum(member != node.body for member in node.members or ())
+        self.unended = sum(member != node.body for member in node.members) if node.members else 0
         self.halt: Halt | None = None  # of a scope
         self.winner = ""  # of one that does not wait for all
         self.chosen: Progress | None = None  # the part of a branch or switch that runs
@@ -92,7 +97,7 @@ class Progress:
         self.caught: Halt | None = None  # of a try whose `catch` runs
         # Of loops only:
         self.items: list[Labelled[Any]] | None = None
-        self.bodies: list[Progress] = []  # one an iteration
+        self.bodies: list[Progress] = [] if node.kind in LOOPS else _NONE  # one an iteration
         self.running = 0  # iterations
         self.since = 0  # where the last batch began
 

@@ -23,7 +23,7 @@ REFUSALS = frozenset({"denied", "approval"})
 """Kinds of failure that are a decision of the gate."""
 
 
-class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
+class StepStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One step as expressions and Python see it; of one that has not ended, nothing holds.
 
     `executed`: ended without failing. `attempted`: was started. `skipped`: did not run to its end, because of
