@@ -237,10 +237,11 @@ def withholds(entry: Entry) -> bool:
     """Whether something of it is not written unless it is written whole."""
     if _label_of(entry.data).confidentiality is Confidentiality.secret:
         return True
-    values = (getattr(entry.data, name) for name in entry.data.__struct_fields__)
-    return any(
-        type(value) is Labelled and value.whole.confidentiality is Confidentiality.secret for value in values
-    )
+    for name in entry.data.__struct_fields__:
+        value = getattr(entry.data, name)
+        if type(value) is Labelled and value.whole.confidentiality is Confidentiality.secret:
+            return True
+    return False
 
 
 def decode(text: bytes, unseal: Callable[[Any, int], bytes] | None = None) -> tuple[Entry, ...]:
