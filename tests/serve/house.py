@@ -12,7 +12,7 @@ from luthier import Runtime
 from luthier.serve import Service
 from luthier.serve.protocol import Files, protocol_server
 from luthier.testing import MemoryAudit, MemoryServer
-from luthier.wire import Hang, Result
+from luthier.wire import Hang, Progress, Result
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -61,6 +61,7 @@ def greeter() -> MemoryServer:
             "fail": Result({"content": [{"type": "text", "text": "no"}], "isError": True}),
             "odd": Result({"content": [{"type": "smell", "of": "roses"}]}),
             "hang": Hang(),
+            "slow": Progress(3, then="done"),
         },
         schemas={
             "greet": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

@@ -152,6 +152,19 @@ async def test_chosen_tools_are_offered_under_names_of_their_own(tmp_path: Path)
     assert wrong.is_error
 
 
+@BOTH
+async def test_what_a_server_reports_of_a_chosen_tool_is_passed_on(tmp_path: Path, mode: str) -> None:
+    told = []
+
+    async def notice(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total))
+
+    async with caller(tmp_path, mode=mode, serve={"tools": {"slow": "mcp://greeter/slow"}}) as (peer, _):
+        result = await peer.call_tool("slow", progress_callback=notice)
+    assert result.content[0].text == "done"  # type: ignore[union-attr]
+    assert [done for done, _ in told] == [1, 2, 3]
+
+
 async def test_a_pattern_offers_what_the_client_may_use(tmp_path: Path) -> None:
     serve = {"tools": ["mcp://greeter/*", "mcp://nobody/*"]}
     entry = {"allowed_agents": ["client:boss"]}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from luthier.events import Observer
     from luthier.govern import Gateway
+    from luthier.runtime.following import Following, Heard
     from luthier.runtime.runs import RunHandle, Runs
     from luthier.spec import Ensemble
     from luthier.tools import Tool, ToolResult
@@ -36,6 +37,7 @@ class Client:
         ids: Callable[[], str],
         forget: Callable[[str], None],
         lines: Lines,
+        following: Following,
         trace: Trace | None = None,
     ) -> None:
         self.id = id
@@ -44,6 +46,7 @@ class Client:
         self._ids = ids
         self._forget = forget
         self._lines = lines
+        self._following = following
         self._trace = trace
 
     @property
@@ -77,15 +80,19 @@ class Client:
         given = Labelled(dict(inputs), UNTRUSTED)
         return self._runs.start(ensemble, given, context, *observers, durable=durable)
 
-    async def call(self, uri: ToolUri, arguments: Mapping[str, Any], line: Line = NO_LINE) -> ToolResult:
-        """Call one tool. Raises Refused, and NotFoundError also for a tool that the client may not use."""
+    async def call(
+        self, uri: ToolUri, arguments: Mapping[str, Any], line: Line = NO_LINE, heard: Heard | None = None
+    ) -> ToolResult:
+        """Call one tool; `heard` is told what its server reports meanwhile.
+
+        Raises Refused, and NotFoundError also for a tool that the client may not use.
+        """
         context = self._context(self._ids())
         labelled = Labelled(dict(arguments), UNTRUSTED)
+        call = ToolCall(id=self._ids(), uri=uri, arguments=labelled, context=context)
         try:
-            with self._lines.during(context.root, line):
-                outcome = await self._gateway.call(
-                    ToolCall(id=self._ids(), uri=uri, arguments=labelled, context=context)
-                )
+            with self._lines.during(context.root, line), self._following.during(call.id, heard):
+                outcome = await self._gateway.call(call)
         finally:
             self._forget(context.root)
         return answered(outcome)

@@ -40,6 +40,7 @@ from luthier.memory import Memory, save_to_memory_tool
 from luthier.outside import HttpTool
 from luthier.runtime.auditing import audit_log
 from luthier.runtime.client import Client
+from luthier.runtime.following import Following
 from luthier.runtime.library import EnsembleSource, Library
 from luthier.runtime.models import Models, with_models
 from luthier.runtime.parts import (
@@ -126,7 +127,8 @@ class Runtime:
         self.memory = Memory(clock)
         self.lines = Lines()
         self._clock = clock or SystemClock()
-        self._observers = Observers(observers)
+        self._following = Following()
+        self._observers = Observers((*observers, self._following))
         environ = os.environ if environ is None else environ
         self._environ = sources_of(project, environ, lambda: self.state)
         warn_of_written_credentials(project)
@@ -362,6 +364,7 @@ class Runtime:
             ids=partial(next, self._ids),
             forget=self._budgets.forget,
             lines=self.lines,
+            following=self._following,
             trace=trace,
         )
 

@@ -11,7 +11,7 @@ from luthier.redaction import logger
 from luthier.serve.answer import Answer, of_error, of_result, of_run
 from luthier.serve.board import Board
 from luthier.serve.offers import OWN, input_schema, may_run, offers_of
-from luthier.serve.steps import Steps
+from luthier.serve.steps import Steps, reported
 from luthier.spec.serve import is_pattern
 from luthier.tools.naming import model_name
 from luthier.uri import ToolUri
@@ -101,7 +101,7 @@ class Service:
         chosen = await self._chosen_tool(caller, name) if offer is None else None
         if chosen is None:
             raise NotFoundError("tool", name)
-        return self._start(self._call(chosen, caller, arguments, line))
+        return self._start(self._call(chosen, caller, arguments, line, tell))
 
     async def begin_direct(
         self, client: str, name: str, arguments: Mapping[str, Any], *, trace: Trace | None = None
@@ -151,10 +151,16 @@ class Service:
             return _told(error, client.id, offer.name)
 
     async def _call(
-        self, uri: ToolUri, client: Client, arguments: Mapping[str, Any], line: Line = NO_LINE
+        self,
+        uri: ToolUri,
+        client: Client,
+        arguments: Mapping[str, Any],
+        line: Line = NO_LINE,
+        tell: Callable[[Told], None] | None = None,
     ) -> Answer:
+        heard = None if tell is None else reported(tell)
         try:
-            return of_result(await client.call(uri, arguments, line))
+            return of_result(await client.call(uri, arguments, line, heard))
         except (LuthierError, RecursionError) as error:
             return _told(error, client.id, str(uri))
 

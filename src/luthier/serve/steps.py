@@ -1,4 +1,4 @@
-"""Progress of one run as its client hears of it: each step that has ended, counted."""
+"""Progress as the client hears of it: each step of a run that ended, and what servers report of a call."""
 
 from __future__ import annotations
 
@@ -11,15 +11,24 @@ from luthier.events import RunBegan, StepDone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from luthier.events import Event
+    from luthier.events import CallProgressed, Event
 
 
 class Told(msgspec.Struct, frozen=True):
-    """So many steps have ended, of so many where that is known, and what the last one came to."""
+    """So much is done, of so much where that is known, and what the last of it came to."""
 
-    done: int
-    total: int | None
+    done: float
+    total: float | None
     message: str
+
+
+def reported(tell: Callable[[Told], None]) -> Callable[[CallProgressed], None]:
+    """Passes on what a server reports of one call."""
+
+    def heard(event: CallProgressed) -> None:
+        tell(Told(event.progress, event.total, event.message))
+
+    return heard
 
 
 class Steps:

@@ -1,0 +1,38 @@
+"""What servers report of single calls while they last, passed on to whoever made them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from luthier.events import CallProgressed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from luthier.events import Event
+
+    Heard = Callable[[CallProgressed], None]
+
+
+class Following:
+    """An observer that knows who wants to hear of which call."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Heard] = {}
+
+    def notify(self, event: Event) -> None:
+        if isinstance(event, CallProgressed) and (heard := self._calls.get(event.call_id)) is not None:
+            heard(event)
+
+    @contextmanager
+    def during(self, call_id: str, heard: Heard | None) -> Iterator[None]:
+        """Pass on what is reported of the call while the body lasts."""
+        if heard is None:
+            yield
+            return
+        self._calls[call_id] = heard
+        try:
+            yield
+        finally:
+            del self._calls[call_id]
