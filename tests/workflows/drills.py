@@ -19,6 +19,7 @@ from luthier.workflows.taking import take
 from tests.workflows.house import LONG, Gate, House, read
 
 if TYPE_CHECKING:
+    from luthier.clock import Clock
     from luthier.testing import FaultyRuns
     from luthier.workflows import Entry, Run, RunStore, Services
 
@@ -162,18 +163,26 @@ class World:
         return [key for key, times in self.done.items() if times > 1]
 
 
-def services(world: World, store: RunStore, ledger: Ledger, writer: Writer) -> Services:
+def services(
+    world: World,
+    store: RunStore,
+    ledger: Ledger,
+    writer: Writer,
+    *,
+    clock: Clock | None = None,
+    child: str = CHILD,
+) -> Services:
     entry = ServerEntry(id="s", command="python", tools=ToolFilter(idempotent=("look",)))
-    house = House(world.gate, servers=[entry], ensembles=[CHILD])
+    house = House(world.gate, servers=[entry], ensembles=[child])
     return msgspec.structs.replace(
-        house.services, clock=SystemClock(), runs=store, writer=writer, ledger=ledger
+        house.services, clock=clock or SystemClock(), runs=store, writer=writer, ledger=ledger
     )
 
 
-async def begun(text: str, world: World, store: RunStore, **rest: Any) -> Run:
+async def begun(text: str, world: World, store: RunStore, *, clock: Clock | None = None, **rest: Any) -> Run:
     """A durable run of an ensemble, from its beginning."""
     writer = Writer(store)
-    given = services(world, store, Ledger(writer), writer)
+    given = services(world, store, Ledger(writer), writer, clock=clock)
     context = CallContext(root=RUN)
     made = prepared(read(text), Labelled({}), services=given, context=context, id=RUN, **rest)
     try:
@@ -183,15 +192,24 @@ async def begun(text: str, world: World, store: RunStore, **rest: Any) -> Run:
         await asyncio.to_thread(writer.close)
 
 
-async def gone_on(text: str, world: World, store: RunStore, *, end: bool = False) -> Run:
+async def gone_on(
+    text: str,
+    world: World,
+    store: RunStore,
+    *,
+    end: bool = False,
+    clock: Clock | None = None,
+    child: str = CHILD,
+) -> Run:
     """The run, taken by another process and gone on with to its end."""
     row = store.row(RUN)
     assert row is not None
     writer = Writer(store)
     ledger = Ledger(writer, resumed=True)
     ensemble = read(text)
-    taken = take(store, row, plan(ensemble).digest(), SystemClock().now())
-    made = resumed(ensemble, taken, services=services(world, store, ledger, writer))
+    taken = take(store, row, plan(ensemble).digest(), (clock or SystemClock()).now())
+    given = services(world, store, ledger, writer, clock=clock, child=child)
+    made = resumed(ensemble, taken, services=given)
     if end:
         made.cancel()
     try:
