@@ -89,6 +89,7 @@ class Gate(House):
             observers=Observers([self.notebook]),
             production=environment == "production",
             audit=kept,
+            label_of=self.manager.label_of,
         )
         self.pinned = kept.pinned
         self.approvals = Approvals(self.state, audit or self.log, self.clock)

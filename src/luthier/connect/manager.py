@@ -97,6 +97,12 @@ class ConnectionManager:
         """The entries that are in force."""
         return self._links.registry
 
+    def label_of(self, server: str) -> Label:
+        """The label of what a server says by itself; of one that is not registered, the usual."""
+        entry = self.registry.find(server)
+        trust = UNTRUSTED if entry is None else entry.trust
+        return trust.join(Label(sources=frozenset({Source(server, "")})))
+
     # What a server offers
 
     def known(self, uri: ToolUri, context: CallContext, max_age: float | None = None) -> Tool | None:
@@ -221,7 +227,5 @@ class ConnectionManager:
         return HttpRemotes(clock=self._clock, environ=self._environ, tokens=make(), show=self._show)
 
     def _noise(self, server: str, message: str) -> None:
-        entry = self.registry.find(server)
-        trust = UNTRUSTED if entry is None else entry.trust
-        label = trust.join(Label(sources=frozenset({Source(server, "")})))
+        label = self.label_of(server)
         self._observers.notify(ServerNoise(at=self._clock.now(), server=server, message=message, label=label))

@@ -84,6 +84,7 @@ class Gateway:
             clock=self._clock,
             observers=self._observers,
             production=registry.environment == "production",
+            label_of=manager.label_of,
         )
         self._guarded = fold(
             (

@@ -24,7 +24,7 @@ from luthier.govern.pins import Judgement, Pin, Review
 from luthier.govern.records import Decided, Pinned
 from luthier.govern.storing import asked
 from luthier.redaction import logger
-from luthier.taint import UNTRUSTED, Label, Source
+from luthier.taint import UNTRUSTED
 from luthier.text import near
 from luthier.uri import ToolUri
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from luthier.clock import Clock
     from luthier.connect.state import StateStore
     from luthier.govern.audit import AuditLog
+    from luthier.taint import Label
     from luthier.tools import Manifest, Tool
 
     T = TypeVar("T")
@@ -54,8 +55,8 @@ _MANY = 16  # definitions whose canonical form is made beside the loop, not on i
 class PinBook:
     """`production`: nothing is pinned by itself.
 
-    `audit` is told what a person approves, before it counts, and what pinned itself; `trust` is what the
-    entry of a server says of it.
+    `audit` is told what a person approves, before it counts, and what pinned itself; `label_of` is the label
+    of what a server says.
     """
 
     def __init__(
@@ -66,14 +67,14 @@ class PinBook:
         observers: Observers | None = None,
         production: bool = False,
         audit: AuditLog | None = None,
-        trust: Callable[[str], Label] = lambda _: UNTRUSTED,
+        label_of: Callable[[str], Label] = lambda _: UNTRUSTED,
     ) -> None:
         self._store = store
         self._audit = audit
         self._clock = clock
         self._observers = observers or Observers()
         self._production = production
-        self._trust = trust
+        self._label_of = label_of
         self._good: dict[int, Tool] = {}  # the tools themselves, so that their ids stay theirs
         self._raws: dict[str, dict[str, str]] = {}  # of each pin of a server, the hash of its bytes
         self._told: dict[str, tuple[Any, ...]] = {}  # of each server, what differed when it was last told
@@ -250,7 +251,7 @@ class PinBook:
                 changed=_those(judgement, "changed"),
                 added=_those(judgement, "new"),
                 removed=judgement.removed,
-                label=self._trust(server).join(Label(sources=frozenset({Source(server, "")}))),
+                label=self._label_of(server),
             )
         )
 

@@ -164,7 +164,7 @@ class Runtime:
             observers=self._observers,
             production=project.environment == "production",
             audit=self._audit,
-            trust=lambda server: self._manager.registry.get(server).trust,
+            label_of=self._manager.label_of,
         )
         self._models = Models(project, self._environ, models or {})
         self._http = HttpTool(self._environ)
