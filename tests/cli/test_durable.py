@@ -52,9 +52,11 @@ def careful(project: Path) -> Path:
     return project
 
 
-def interrupted(project: Path, number: signal.Signals = signal.SIGTERM) -> tuple[str, int]:
+def interrupted(
+    project: Path, number: signal.Signals = signal.SIGTERM, *, name: str = "careful"
+) -> tuple[str, int]:
     """The id of a durable run that a signal has interrupted in its call, and the exit status."""
-    process = begun(project)
+    process = begun(project, name)
     server_pid(project)
     process.send_signal(number)
     _, err = process.communicate(timeout=BOUND)
@@ -64,11 +66,11 @@ def interrupted(project: Path, number: signal.Signals = signal.SIGTERM) -> tuple
     return told.split()[-1], process.returncode
 
 
-def begun(project: Path) -> subprocess.Popen[str]:
+def begun(project: Path, name: str = "careful") -> subprocess.Popen[str]:
     """A process with a durable run, whose server has the call and does not answer."""
     os.mkfifo(project / "called")
     return subprocess.Popen(
-        [sys.executable, "-m", "luthier", "run", "careful", "--durable", "--json"],
+        [sys.executable, "-m", "luthier", "run", name, "--durable", "--json"],
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -136,6 +138,20 @@ def test_a_changed_ensemble_is_refused_with_what_to_do(careful: Path, cli: Cli) 
     ended = cli("runs", "cancel", run)
     assert (ended.exit_code, ended.stdout) == (0, f"cancelled: careful ({run})\n")
     assert not (careful / "tidied").exists()  # nobody knows how
+
+
+def test_what_is_changed_inside_is_refused_too_and_can_be_brought_back(careful: Path, cli: Cli) -> None:
+    file, outer = careful / "ensembles" / "careful.yaml", careful / "ensembles" / "outer.yaml"
+    outer.write_text("agents: [{name: inside, operation: ensemble, config: {ensemble: careful}}]\n")
+    run, _ = interrupted(careful, name="outer")
+    file.write_text(CAREFUL.replace("name: Al", "name: Bo"))
+    done = cli("runs", "resume", run)
+    assert (done.exit_code, f"luthier runs cancel {run}" in done.output) == (1, True)
+    file.unlink()
+    assert "careful" in cli("runs", "resume", run).output
+    file.write_text(CAREFUL)
+    again = cli("runs", "resume", run, "--json")
+    assert json.loads(again.stdout)["error"]["kind"] == "unknown"  # it went on
 
 
 def test_one_that_is_interrupted_is_cancelled_with_its_finally(careful: Path, cli: Cli) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from luthier.clock import SystemClock
 from luthier.errors import ConnectionLostError, RunChangedError, RunLostError, StoreError
 from luthier.testing import FaultyRuns
 from luthier.workflows import Entry
@@ -20,9 +21,21 @@ from luthier.workflows.ending import CANCELLED
 from luthier.workflows.machine import fold
 from luthier.workflows.owners import claim, me, release
 from luthier.workflows.plan import plan
-from luthier.workflows.record import RunHalted
+from luthier.workflows.record import RunHalted, RunTaken
 from luthier.workflows.taking import take
-from tests.workflows.drills import REFERENCES, RUN, TRY, WHILE, Kept, World, begun, cut_off, gone_on
+from tests.workflows.drills import (
+    CHILD,
+    NESTED,
+    REFERENCES,
+    RUN,
+    TRY,
+    WHILE,
+    Kept,
+    World,
+    begun,
+    cut_off,
+    gone_on,
+)
 from tests.workflows.house import read
 
 if TYPE_CHECKING:
@@ -151,6 +164,40 @@ async def test_of_two_who_take_it_at_once_one_goes_on() -> None:
     assert sorted(type(one).__name__ for one in took) == ["RunLostError"] * 3 + ["Taken"]
     with pytest.raises(RunLostError):  # who had it before
         store.append(RUN, [Entry(seq=7, at=0.0, data=RunHalted(error=CANCELLED))])
+
+
+async def test_who_looked_before_another_process_took_it_is_told() -> None:
+    store = Kept()
+    await cut_off(WHILE, World(), FaultyRuns(store, 6))
+    row = store.row(RUN)
+    assert row is not None
+    theirs = msgspec.structs.replace(row, owner="elsewhere:1:1", beat_at=100.0)
+    store.append(RUN, [Entry(seq=7, at=100.0, data=RunTaken(owner=theirs.owner))], row=theirs)
+    with pytest.raises(RunLostError, match="elsewhere"):
+        take(store, msgspec.structs.replace(row, owner=""), plan(read(WHILE)).digest(), 100.0)
+    assert len(store.read(RUN)) == 7
+
+
+@pytest.mark.parametrize("why", ["lost", "changed"])
+async def test_where_one_inside_cannot_be_gone_on_with_all_of_it_is_left_as_it_is(why: str) -> None:
+    """It is no failure of the step: somebody who can goes on with it."""
+    world, store = World(), Kept()
+    await cut_off(NESTED, world, FaultyRuns(store, 8))
+    inner = next(row for row in store.below(RUN) if row.status == "running")
+    theirs = msgspec.structs.replace(inner, owner="elsewhere:1:1", beat_at=SystemClock().now())
+    if why == "lost":
+        store.append(inner.id, [], row=theirs)
+        with pytest.raises(RunLostError, match="elsewhere"):
+            await gone_on(NESTED, world, store)
+        store.append(inner.id, [], row=inner)
+    else:
+        with pytest.raises(RunChangedError, match=f"luthier runs cancel {RUN}$"):
+            await gone_on(NESTED, world, store, child=CHILD.replace("-1", "-first"))
+    row = store.row(RUN)
+    assert row is not None
+    assert row.status == "running"
+    run = await gone_on(NESTED, world, store)
+    sound(run, world, store, REFERENCES["nested with foreach"][1])
 
 
 async def test_a_live_owner_keeps_it() -> None:

@@ -10,7 +10,7 @@ import pytest
 from luthier.clock import FakeClock
 from luthier.errors import ConnectError
 from luthier.workflows.record import AttemptFailed
-from tests.workflows.drills import CHILD, NESTED, RUN, TRY, Kept, World, begun, gone_on
+from tests.workflows.drills import NESTED, RUN, TRY, Kept, World, begun, gone_on
 from tests.workflows.house import LONG
 
 if TYPE_CHECKING:
@@ -129,12 +129,3 @@ async def test_a_wait_between_two_attempts_goes_on_from_the_recorded_time() -> N
     await later.advance(600)
     await until(task.done)
     assert (await task).output == 1
-
-
-async def test_an_ensemble_that_was_changed_inside_fails_its_step() -> None:
-    world, store = World(), Kept()
-    stuck(world)
-    await left(NESTED, world, store, lambda: len(world.done) > 1)
-    run = await gone_on(NESTED, World(), store, child=CHILD.replace("-2", "-3"))
-    assert run.error is not None
-    assert "was changed since the run" in run.error["message"]

@@ -18,7 +18,7 @@ from luthier.workflows import Ledger, MemoryRuns, Writer, prepared, resumed
 from luthier.workflows.ending import end_here, end_rest
 from luthier.workflows.owners import BEAT, is_gone, me, release
 from luthier.workflows.runs import OPEN
-from luthier.workflows.taking import take
+from luthier.workflows.taking import see_unchanged, take
 from luthier.workflows.waiting import is_decided
 
 if TYPE_CHECKING:
@@ -175,8 +175,12 @@ class Runs:
         return self._started(await self._taken(id, *observers, ensemble=ensemble))
 
     async def _look(self, id: str) -> None:
-        """See that a run which waits for somebody need not wait any more. Raises RunError."""
+        """See that it waits for nobody, and that what was begun inside is as it was. Raises RunError."""
         row, people = self._open_root(await asyncio.to_thread(self.get, id)), self._services.people
+        for one in await asyncio.to_thread(self._store.below, id):
+            if one.status in OPEN:
+                digest = self._services.plans.of(self._find(one.ensemble, one.file)).digest()
+                await asyncio.to_thread(see_unchanged, self._store, one, digest)
         waiting = [request for one in row.waiting for request in one.requests]
         if row.status != "suspended" or people is None or await is_decided(waiting, people):
             return

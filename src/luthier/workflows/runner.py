@@ -132,7 +132,11 @@ class Execution:
             row = await asyncio.to_thread(store.row, id)
             if row is not None:
                 now, digest = self._services.clock.now(), self._services.plans.of(inner).digest()
-                took = await asyncio.to_thread(take, store, row, digest, now)
+                try:
+                    took = await asyncio.to_thread(take, store, row, digest, now)
+                except LuthierError as error:
+                    ledger.fail(error)  # no failure of the step: all of it is left as it is
+                    raise
                 made = resumed(inner, took, services=self._services, caller=caller)
                 return await made.run()
         return await prepared(inner, given, services=self._services, context=caller, id=id).run()

@@ -28,16 +28,25 @@ class Taken(msgspec.Struct, frozen=True):
         return bool(self.record) and isinstance(self.record[-1].data, RunEnded)
 
 
+def see_unchanged(store: RunStore, row: RunRow, digest: str) -> Taken:
+    """The run with its record. Raises RunChangedError where it began with another plan, and RecordError."""
+    found = Taken(row, store.read(row.id))
+    if found.started.plan != digest:
+        raise RunChangedError(row.root or row.id, row.ensemble, row.file)
+    return found
+
+
 def take(store: RunStore, row: RunRow, digest: str, now: float) -> Taken:
     """Take it, until `release`. `digest` is that of the plan as it is today.
 
     Raises RunLostError where another process drives it, RunChangedError where it began with another plan,
     RecordError and StoreError.
     """
-    record = store.read(row.id)
-    taken = Taken(row, record)
-    if taken.started.plan != digest:
-        raise RunChangedError(row.id, row.ensemble, row.file)
+    taken = see_unchanged(store, row, digest)
+    record, row = (
+        taken.record,
+        store.row(row.id) or row,
+    )  # who takes it in between shows in the row, or by the number
     if taken.ended:
         return taken
     if not is_gone(row.id, row.owner, row.beat_at, now) or not claim(row.id):
