@@ -66,6 +66,12 @@ class ServerNoise(_Event, frozen=True):
     label: Label = UNTRUSTED
 
 
+class ToolsAnnounced(_Event, frozen=True):
+    """A server said that its list of tools is another one now."""
+
+    server: str
+
+
 class ToolsChanged(_Event, frozen=True):
     """A server lists its tools otherwise than they were pinned; what changed or is new is held back."""
 
@@ -155,6 +161,7 @@ Event = (
     | ServerFailed
     | ServerStopped
     | ServerNoise
+    | ToolsAnnounced
     | ToolsChanged
     | CallStarted
     | CallProgressed

@@ -18,7 +18,7 @@ from mcp_types import (
 
 from luthier.clock import FakeClock
 from luthier.serve.watching import EVERY, MOST_WATCHED
-from tests.serve.house import caller
+from tests.serve.house import caller, greeter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +88,19 @@ async def test_whoever_did_not_ask_hears_of_nothing_else(root: Path) -> None:
                 change(root)
                 await clock.advance(EVERY)
             assert await anext(aiter(events)) == PromptsListChanged()
+
+
+async def test_what_a_server_says_of_its_tools_is_passed_on(root: Path) -> None:
+    clock, server = FakeClock(), greeter()
+    serve = {**SERVE, "tools": ["mcp://greeter/*"]}
+    async with caller(root, serve=serve, server=server, clock=clock) as (peer, _):
+        await peer.list_tools()
+        async with peer.listen(tools_list_changed=True) as events:
+            server.notify("notifications/tools/list_changed")
+            heard = asyncio.create_task(anext(aiter(events)))
+            while not heard.done():  # it comes by a session with a server, of which no clock knows
+                await clock.advance(EVERY)
+        assert heard.result() == ToolsListChanged()
 
 
 async def test_nobody_looks_where_nobody_listens(root: Path) -> None:

@@ -19,6 +19,7 @@ from luthier.connect.lifecycle import Policy
 from luthier.connect.limiter import Limiter
 from luthier.connect.manifests import ManifestCache
 from luthier.errors import ConnectError, ConnectionLostError, HttpError, ProtocolError, WireError
+from luthier.events import ToolsAnnounced
 from luthier.wire.faults import UNSUPPORTED_VERSION
 
 if TYPE_CHECKING:
@@ -190,9 +191,12 @@ class Links:
             entry.timeout,
         )
         noise = partial(self._noise, entry.id)
-        handlers = msgspec.structs.replace(
-            self._handlers, on_tools_changed=link.manifests.changed, on_noise=noise
-        )
+
+        def announced() -> None:
+            link.manifests.changed()
+            self._observers.notify(ToolsAnnounced(at=self._clock.now(), server=entry.id))
+
+        handlers = msgspec.structs.replace(self._handlers, on_tools_changed=announced, on_noise=noise)
         return link
 
     # The end

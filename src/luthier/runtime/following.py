@@ -1,11 +1,11 @@
-"""What servers report of single calls while they last, passed on to whoever made them."""
+"""What servers report while they are at work, for whoever serves it on: of calls, and of their tools."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from luthier.events import CallProgressed
+from luthier.events import CallProgressed, ToolsAnnounced, ToolsChanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 
 class Following:
-    """An observer that knows who wants to hear of which call."""
+    """An observer that knows who wants to hear of which call; `changes` counts what was said of tools."""
 
     def __init__(self) -> None:
         self._calls: dict[str, Heard] = {}
+        self.changes = 0
 
     def notify(self, event: Event) -> None:
-        if isinstance(event, CallProgressed) and (heard := self._calls.get(event.call_id)) is not None:
-            heard(event)
+        if isinstance(event, CallProgressed):
+            if (heard := self._calls.get(event.call_id)) is not None:
+                heard(event)
+        elif isinstance(event, ToolsAnnounced | ToolsChanged):
+            self.changes += 1
 
     @contextmanager
     def during(self, call_id: str, heard: Heard | None) -> Iterator[None]:

@@ -127,8 +127,8 @@ class Runtime:
         self.memory = Memory(clock)
         self.lines = Lines()
         self._clock = clock or SystemClock()
-        self._following = Following()
-        self._observers = Observers((*observers, self._following))
+        self.following = Following()
+        self._observers = Observers((*observers, self.following))
         environ = os.environ if environ is None else environ
         self._environ = sources_of(project, environ, lambda: self.state)
         warn_of_written_credentials(project)
@@ -364,7 +364,7 @@ class Runtime:
             ids=partial(next, self._ids),
             forget=self._budgets.forget,
             lines=self.lines,
-            following=self._following,
+            following=self.following,
             trace=trace,
         )
 

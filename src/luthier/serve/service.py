@@ -48,7 +48,7 @@ class Service:
         self._calls: set[asyncio.Task[Answer]] = set()
 
     def version(self) -> int:
-        """What changes when the files of ensembles do; they are read again for it."""
+        """What changes when tools may have: by files of ensembles, read again for it, or by a server."""
         if self.runtime.reread():
             self._version += 1
             try:
@@ -56,7 +56,7 @@ class Service:
                 self.offers = self._offered()
             except SpecError as error:
                 _log.warning("the changed ensembles are not offered: %s", error)
-        return self._version
+        return self._version + self.runtime.following.changes
 
     def _offered(self) -> dict[str, Offer]:
         read = {ensemble.name: ensemble for ensemble in self._ensembles()}
