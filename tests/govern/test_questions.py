@@ -232,6 +232,13 @@ class TestSuspended:
         await office.desk.withdraw("r")
         assert len(await office.approvals.list()) == 2, "what was kept is for whoever goes on with the run"
 
+    async def test_what_a_run_that_is_left_has_asked_stays(self) -> None:
+        office = Office()
+        request = await office.asked()
+        office.desk.forget("r")
+        await office.desk.withdraw("r")
+        assert await office.approvals.list() == (request,)
+
     async def test_what_was_being_put_when_its_step_was_called_off_is_taken_back_too(self) -> None:
         entered, free = threading.Event(), threading.Event()
 

@@ -126,6 +126,10 @@ class Desk:
         for run in {request.run, request.root} - {""} if request.run else ():
             self._known.setdefault(run, set()).add(request.id)
 
+    def forget(self, run: str) -> None:
+        """Leave what a run has asked as it is: another process may go on with it."""
+        self._known.pop(run, None)
+
     async def withdraw(self, run: str, *, keep: Collection[str] = ()) -> None:
         """Take away what a run and those inside it have asked, apart from these requests. Raises StoreError.
 

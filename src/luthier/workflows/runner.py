@@ -81,6 +81,10 @@ class Execution:
             await self._learn()
             found = await cache.get(key) if key else None
             ended = await self._driver.run(None if found is None else found.joined(self._inputs.whole))
+        except BaseException:
+            if self._services.people is not None:
+                self._services.people.forget(self.id)
+            raise
         finally:
             release(self.id)
         await self._clear(ended)
