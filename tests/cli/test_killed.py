@@ -47,6 +47,7 @@ WAYS = {
 }
 
 
+@pytest.mark.timeout(240)  # some thirty processes
 @pytest.mark.parametrize("way", WAYS)
 def test_the_file_is_as_before_or_whole_with_the_change(tmp_path: Path, way: str) -> None:
     after, seen, kills = None, set(), 0
