@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from luthier.clock import FakeClock
-from luthier.errors import ConnectError
-from luthier.workflows.record import AttemptFailed
+from luthier.errors import ConnectError, RunLostError
+from luthier.workflows import Entry
+from luthier.workflows.record import AttemptFailed, RunTaken
 from tests.workflows.drills import NESTED, RUN, TRY, Kept, World, begun, gone_on
 from tests.workflows.house import LONG
 
@@ -58,7 +60,7 @@ async def test_it_has_not_ended_and_nobody_drives_it() -> None:
     row = store.row(RUN)
     assert row is not None
     assert (row.status, row.owner, row.ended_at) == ("running", "", None)
-    assert [entry.kind for entry in store.read(RUN)][-1] == "CallSettled"  # called off
+    assert [entry.kind for entry in store.read(RUN)][-2:] == ["CallSettled", "RunLeft"]
     run = await gone_on(ONE, World(), store)
     assert run.error is not None
     assert run.error["kind"] == "unknown"
@@ -88,7 +90,7 @@ async def test_what_comes_to_its_end_while_it_is_called_off_is_kept() -> None:
 
     world.gate.tools["s/do"] = unhurried
     await left(ONE, world, store, lambda: bool(world.done))
-    assert [entry.kind for entry in store.read(RUN)][-1] == "StepEnded"
+    assert [entry.kind for entry in store.read(RUN)][-2:] == ["StepEnded", "RunLeft"]
     again = World()
     run = await gone_on(ONE, again, store)
     assert (run.output, again.done) == (1, {"b-5": 1})
@@ -129,3 +131,26 @@ async def test_a_wait_between_two_attempts_goes_on_from_the_recorded_time() -> N
     await later.advance(600)
     await until(task.done)
     assert (await task).output == 1
+
+
+async def test_who_lost_the_run_does_not_leave_it() -> None:
+    """A process that stood still for long: another has gone on with the run meanwhile."""
+    world, store = World(), Kept()
+    stuck(world)
+
+    def lost() -> bool:
+        row = store.row(RUN)
+        if not world.done or row is None:
+            return False
+        taken = Entry(seq=len(store.read(RUN)) + 1, at=0.0, data=RunTaken(owner="elsewhere:1:1"))
+        store.append(RUN, [taken], row=msgspec.structs.replace(row, owner="elsewhere:1:1"))
+        return True
+
+    task = asyncio.ensure_future(begun(ONE, world, store))
+    await until(lost)
+    task.cancel()
+    with pytest.raises(RunLostError):
+        await task
+    row = store.row(RUN)
+    assert row is not None
+    assert row.owner == "elsewhere:1:1"

@@ -195,18 +195,17 @@ class Runs:
         row = self._open_root(await asyncio.to_thread(self.get, id))
         if id in self._live:
             self._live[id].cancel()
-        elif not row.durable:
-            pass  # it has ended meanwhile
-        elif is_gone(id, row.owner, row.beat_at, self._clock.now()):
-            await self._end(row)
-        else:
+        elif row.durable:
             await asyncio.to_thread(self._store.stop, id)
         waited = 0.0
         while row.status in OPEN and waited < PATIENCE:
-            row = await asyncio.to_thread(self.get, id)
-            if row.status in OPEN:
+            gone = id not in self._live and is_gone(id, row.owner, row.beat_at, self._clock.now())
+            if gone and row.durable:
+                await self._end(row)
+            else:
                 await sleep(self._clock, LOOK / 5)
                 waited += LOOK / 5
+            row = await asyncio.to_thread(self.get, id)
         return row
 
     def _ended(self, task: asyncio.Task[Run]) -> None:

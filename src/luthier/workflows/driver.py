@@ -198,7 +198,7 @@ class Driver:
 
     def _broken(self, fault: LuthierError) -> None:
         """What happens cannot be written any more, so nothing more may happen."""
-        if not self._done.done():
+        if not self._done.done() and self._leaving is None:
             self._done.set_exception(fault)
 
     def memory(self) -> Labelled[Any] | None:

@@ -73,6 +73,10 @@ class RunTaken(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owner: str
 
 
+class RunLeft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The process that drove the run has let go of it; another may go on with it from here."""
+
+
 class BranchTaken(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A condition was read: true or false, with the label of what it looked at.
 
@@ -182,6 +186,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 Data = (
     RunStarted
     | RunTaken
+    | RunLeft
     | BranchTaken
     | ItemsRead
     | StepStarted

@@ -12,7 +12,7 @@ from luthier.redaction import logger
 from luthier.workflows.journal import Journal, Ledger
 from luthier.workflows.machine import State
 from luthier.workflows.owners import me
-from luthier.workflows.record import Data, Entry, RunEnded, RunStarted, uncollected
+from luthier.workflows.record import Data, Entry, RunEnded, RunLeft, RunStarted, uncollected
 from luthier.workflows.runs import RunRow, ended_row, suspended_row, waiting_of
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class Recorder:
     async def release(self) -> None:
         """Leave the run as it is, for whoever goes on with it. Raises StoreError and RunLostError."""
         if self.journal is not None and self.journal.ledger.fault is None:
+            self.append(RunLeft())  # its number sees to it that nobody's row but ours is replaced
             self.journal.flush(msgspec.structs.replace(self.journal.row, owner=""))
             await self.journal.written()
 
