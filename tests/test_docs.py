@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from luthier.expr import Scope, compile_value
+from luthier.expr.functions import FILTERS, FUNCTIONS, METHODS, NAMESPACES
 from luthier.spec import ServerEntry
+from luthier.spec.members import STATUS
+from luthier.taint import Labelled
 
 ROOT = Path(__file__).parents[1]
 
@@ -122,3 +126,30 @@ def test_every_file_and_test_that_the_page_on_tests_names_is_there() -> None:
 def test_the_page_of_keys_is_the_one_that_the_schemas_make() -> None:
     written = run(ROOT, "python", "scripts/keys.py")
     assert (ROOT / "docs" / "keys.md").read_text() == written, "python scripts/keys.py > docs/keys.md"
+
+
+EXPRESSIONS = (ROOT / "docs" / "expressions.md").read_text()
+
+
+def cells(page: str) -> list[tuple[str, str]]:
+    """The rows of two cells, each one piece of code, bars in them written out."""
+    rows = re.findall(r"^\| `((?:[^`]|\\\|)+)` \| `([^`]+)` \|$", page, re.MULTILINE)
+    return [(left.replace("\\|", "|"), right.replace("\\|", "|")) for left, right in rows]
+
+
+@pytest.mark.parametrize(("expression", "value"), cells(EXPRESSIONS))
+def test_an_expression_of_the_page_gives_what_the_page_says(expression: str, value: str) -> None:
+    given = re.search(r"`input` as `(.+)`", EXPRESSIONS)
+    assert given is not None
+    scope = Scope({"input": Labelled(json.loads(given[1]))}, now=0.0)
+    assert compile_value("${" + expression + "}").evaluate(scope).value == json.loads(value)
+
+
+def test_the_page_on_expressions_has_every_function_filter_method_and_member() -> None:
+    assert len(cells(EXPRESSIONS)) > 18
+    names = {f"{name}(" for name in FUNCTIONS} | {f".{name}(" for name in METHODS}
+    assert [name for name in names if name not in EXPRESSIONS] == []
+    words = set(re.findall(r"`(\w+)(?:\([^`]*\))?`", EXPRESSIONS))
+    assert {*FILTERS, *STATUS} - words == set()
+    for namespace, functions in NAMESPACES.items():
+        assert f"{namespace}.{' '.join(sorted(functions))}" in EXPRESSIONS
