@@ -179,6 +179,7 @@ async def test_no_other_token_does(kind: str, caplog: pytest.LogCaptureFixture) 
         ]
         token = BAD[kind](issuer)
         async with bearing(issuer) as door:
+            assert await door.caller(issuer.token(pair())) == ADA
             found = await door.caller(token)
     assert isinstance(found, Refusal)
     assert (found.status, found.message) == (401, "Invalid bearer token")

@@ -204,6 +204,14 @@ async def test_who_may_ask(
     assert all(secret not in seen for secret in (CI, BOSS, HOOK, BASIC["Authorization"][6:]))
 
 
+async def test_a_body_over_the_limit_is_not_read_to_its_end_for_a_signature(tmp_path: Path) -> None:
+    ensemble = echo(methods=["POST"], auth={"type": "signature", "secret": "${env.HOOK}"})
+    async with site(tmp_path, ensemble, serve={"max_body_bytes": 100}) as url:
+        body = b" " * 200
+        status, said, _ = await asked(f"{url}/echo", "POST", None, data=body, headers=signed(body))
+    assert (status, said["message"]) == (413, "The body has more than 100 bytes.")
+
+
 async def test_its_caller_is_the_trigger_or_the_client_and_what_it_sends_is_not_trusted(
     tmp_path: Path,
 ) -> None:

@@ -34,7 +34,7 @@ STALE = 3600.0
 
 _MOST = 64
 _OK = 200
-_SIGNING = ("RSA", "EC", "OKP")
+_KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _log = logger("luthier.serve")
 
 
@@ -46,8 +46,8 @@ class Key(msgspec.Struct, frozen=True):
 
     def fits(self, id: str | None, algorithm: str) -> bool:
         """Whether a token whose header says this may be signed with it."""
-        said = self.data.get("alg")
-        return self.id == id and (said is None or said == algorithm)
+        said, kind = self.data.get("alg"), _KINDS.get(algorithm[:2])
+        return self.id == id and self.data["kty"] == kind and (said is None or said == algorithm)
 
 
 class Jwks:
@@ -140,7 +140,11 @@ def keys_of(
 
 def _key(data: Any) -> Key | None:
     """A public key that signs; None for all else."""
-    if not isinstance(data, dict) or data.get("kty") not in _SIGNING or data.get("use", "sig") != "sig":
+    if (
+        not isinstance(data, dict)
+        or data.get("kty") not in _KINDS.values()
+        or data.get("use", "sig") != "sig"
+    ):
         return None
     uses, id = data.get("key_ops"), data.get("kid")
     if isinstance(uses, list) and "verify" not in uses:

@@ -121,7 +121,7 @@ async def test_a_caller_answers_its_own_question_where_the_step_says_so(tmp_path
 async def test_a_call_that_a_rule_holds_back_is_decided_once(tmp_path: Path, word: str) -> None:
     says = {"policies": {"rules": [{"name": "r", "when": {"tool": "mcp://greeter/*"}, "then": "ask"}]}}
     made: list[Service] = []
-    async with house(tmp_path, asking(), says={**says, "approval_timeout": 30}, made=made) as url:
+    async with house(tmp_path, asking(), says={**says, "approval_timeout": 30_000}, made=made) as url:
         place = f"{url}{API}/ensembles/greeting/run/async"
         _, begun, _ = await asked(place, "POST", json={"inputs": {"name": "Bo"}})
         (waiting,) = await listed(made[0])
@@ -163,6 +163,16 @@ async def test_a_token_decides_once_whoever_brings_it(
         assert (await asked(f"{url}{API}/approvals/{approval}/token", "POST", BOSS))[0] == 404
     assert token not in kept_in(tmp_path)
     assert token not in caplog.text
+
+
+async def test_a_token_says_no_too(tmp_path: Path) -> None:
+    async with house(tmp_path, asking()) as url:
+        id, approval = await suspended(url)
+        _, given, _ = await asked(f"{url}{API}/approvals/{approval}/token", "POST", BOSS)
+        said = {"approved": False, "reason": "no"}
+        status, body, _ = await asked(url + given["path"], "POST", None, json=said)
+        assert (status, body["state"]) == (200, "denied")
+        assert (await followed(url, id))[-1][0] == "end"
 
 
 async def test_a_run_that_waits_can_be_ended(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from luthier.events import StepBegan
+from luthier.testing import FaultyRuns
+from luthier.workflows import MemoryRuns
 from tests.serve.house import ENSEMBLES, GREETING, SECRET, greeter
 from tests.serve.test_http import BOSS, CI, asked, served
 
@@ -199,6 +201,26 @@ async def test_who_goes_away_calls_off_the_run_that_they_waited_for(tmp_path: Pa
         ended = await live.handle.wait()
     assert ended.error is not None
     assert ended.error["kind"] == "cancelled"
+
+
+async def test_a_run_that_goes_on_is_not_gone_on_with(tmp_path: Path) -> None:
+    async with served(tmp_path) as url:
+        id = await begun(url, "stuck")
+        status, body, _ = await asked(f"{url}{API}/runs/{id}/resume", "POST")
+        assert (status, body["message"]) == (409, f"The run {id} goes on already.")
+
+
+async def test_a_run_whose_record_cannot_be_kept_is_told_of_as_broken_off(tmp_path: Path) -> None:
+    headers = {"Authorization": f"Bearer {CI}", "Accept": "text/event-stream"}
+    store = FaultyRuns(MemoryRuns(), 3)
+    async with served(tmp_path, runs=store) as url, aiohttp.ClientSession(headers=headers) as session:
+        place = f"{url}{API}/ensembles/greeting/run"
+        asked_for = {"inputs": {"name": "Ada"}, "durable": True}
+        async with session.post(place, json=asked_for) as response:
+            told = [one async for one in events(response)]
+        status, body, _ = await run(url, "greeting", asked_for)
+    assert told[-1] == ("error", {"error": "Failed", "message": "The run broke off.", "faults": []})
+    assert (status, body["error"]) == (503, "Unavailable")
 
 
 async def test_no_more_runs_are_begun_than_can_go_on(tmp_path: Path) -> None:
