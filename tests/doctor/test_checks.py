@@ -224,6 +224,21 @@ def test_what_is_offered_to_nobody_is_a_warning(tmp_path: Path) -> None:
     assert "--new-token" in told["tokens"].fix
 
 
+def test_who_comes_with_a_token_of_an_issuer_is_known(tmp_path: Path) -> None:
+    offering(tmp_path, "{type: http, public: true}")
+    oauth = {"issuer": "https://id.example.com", "resource": "https://tools.example.com/mcp"}
+    told = found("listeners", project(tmp_path, serve={"oauth": oauth}))
+    assert statuses(told) == {"serve": "ok", "tokens": "ok", "public": "warning"}
+    assert told["tokens"].said == "0, of 0 clients, and those of https://id.example.com"
+    assert "whoever reaches the address" in told["public"].said
+
+
+def test_what_opens_an_address_must_have_a_value(tmp_path: Path) -> None:
+    offering(tmp_path, "[{type: api}, {type: http, auth: {type: basic, secret: '${env.OWN}'}}]")
+    served = project(tmp_path, serve={"clients": {"ci": "${env.CI}"}})
+    assert found("listeners", served, CI="x")["tokens"].said == "not set: OWN"
+
+
 def test_every_token_must_have_a_value(tmp_path: Path) -> None:
     offering(tmp_path, "{type: mcp, auth: {token: '${env.OWN}'}}")
     served = project(tmp_path, serve={"clients": {"ci": ["${env.CI}", "sha256:" + "0" * 64], "idle": []}})

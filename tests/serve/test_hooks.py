@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import time
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -250,6 +252,25 @@ async def test_too_many_requests_are_told_to_wait(tmp_path: Path) -> None:
         found = [(await asked(f"{url}/echo", token=None)) for _ in range(3)]
     assert [status for status, _, _ in found] == [200, 200, 429]
     assert 0 < int(found[2][2]["Retry-After"]) <= 60
+
+
+@pytest.mark.parametrize(
+    ("trigger", "served"), [({"public": True}, False), ({"auth": {"token": "${env.HOOK}"}}, True)]
+)
+async def test_an_address_with_a_lock_of_its_own_is_enough_to_serve_and_an_open_one_is_not(
+    tmp_path: Path, trigger: dict[str, Any], *, served: bool
+) -> None:
+    async with house(tmp_path, serve={}, ensembles=[echo(**trigger)]) as runtime:
+        service = Service(runtime)
+        refused = nullcontext() if served else pytest.raises(SpecError, match="Nobody has a token")
+        with refused:
+            listening = Listening.on("127.0.0.1:0", service, runtime.project, runtime.environ)
+            serving = asyncio.create_task(listening.serve())
+            status, _, _ = await asked(f"http://{listening.address}/echo", token=HOOK)
+            assert status == 200
+            serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
 
 
 async def test_two_triggers_at_one_address_are_a_fault(tmp_path: Path) -> None:

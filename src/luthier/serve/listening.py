@@ -117,9 +117,6 @@ class Listening:
         clock = clock or SystemClock()
         callers = Callers.of(project, service.offers.values(), environ)
         issuer = project.serve.oauth
-        if not callers and issuer is None:
-            hint = "write `serve: {clients: {NAME: [TOKEN]}}`; `luthier serve --new-token` makes a token"
-            raise _fault("Nobody has a token, so nobody could call", hint)
         host, _ = address_of(address)
         if project.environment != "production" and not ipaddress.ip_address(host).is_loopback:
             message = f"{host} can be reached from other machines, and this is a development project"
@@ -128,6 +125,9 @@ class Listening:
         bearing = None if issuer is None or keys is None else Bearing(issuer, keys)
         given = Keys(callers=callers, bearing=bearing, environ=environ, clock=clock)
         triggers = triggers_of(service.ensembles.values(), given)
+        if not callers and issuer is None and not any(trigger.spec.auth for trigger in triggers):
+            hint = "write `serve: {clients: {NAME: [TOKEN]}}`; `luthier serve --new-token` makes a token"
+            raise _fault("Nobody has a token, so nobody could call", hint)
         bound = bind(address)
         own = own_hosts(*bound.getsockname()[:2])
         locks = Addresses(Tokens(callers, bearing), triggers)
