@@ -186,7 +186,7 @@ _TRANSFORM = mapping(
     key("parse", holds=_COLUMNS, says="Text as a table."),
     key("filter", holds=TEXT, says="Keeps the rows where this field is truthy."),
     key("trim", holds=FLAG, says="Takes blanks off texts."),
-    key("compact", holds=FLAG, says="Takes out what is null or empty."),
+    key("compact", holds=FLAG, says="Takes out what is null."),
     key(
         "coerce",
         holds={"type": "object", "additionalProperties": choice(get_args(CoerceType))},
