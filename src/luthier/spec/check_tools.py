@@ -79,16 +79,21 @@ def check_tools(ensemble: Ensemble, project: Project, known: KnownTools) -> Iter
 
 
 def _calls(ensemble: Ensemble) -> Iterator[tuple[Step, Compiled | None, str]]:
-    """Each step with what it is given, and the name of its place where that has inputs of its own."""
-    if ensemble.flow is None:
-        yield from ((step, step.inputs, "") for step in ensemble.steps)
-        return
+    """Each step with what it is given, and the name of its place where that has inputs of its own.
+
+    An evaluator is given something else than the ensemble's inputs.
+    """
     steps = {step.name: step for step in ensemble.steps}
-    for place in _places(ensemble.flow):
-        step = steps.get(place.step)
-        if step is not None:
+    places = list(_places(ensemble.flow or ()))
+    judges = {one.scoring.evaluator for one in (*ensemble.steps, *places) if one.scoring is not None}
+    for step in ensemble.steps:
+        known = step.inputs is not None if step.name in judges else ensemble.flow is None
+        if known:
+            yield step, step.inputs, ""
+    for place in places:
+        if (placed := steps.get(place.step)) is not None:
             own = place.inputs is not None
-            yield step, place.inputs if own else step.inputs, place.name if own else ""
+            yield placed, place.inputs if own else placed.inputs, place.name if own else ""
 
 
 def _places(items: Iterable[FlowItem]) -> Iterator[FlowStep]:
