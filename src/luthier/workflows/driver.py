@@ -369,7 +369,8 @@ class Driver:
             resumed=progress.resumed,
         )
         if self._journal is not None:
-            attempt.written, attempt.lost = self._journal.written, lost
+            attempt.written = self._journal.written
+        attempt.lost = lost
         if step.scoring is not None:
             attempt.scored_before = last_score(self._recorder.entries, key)
         return Hand(attempt, self._clock, self._grace, lambda outcome: self._let_go(key, number, outcome))

@@ -46,7 +46,7 @@ def take(store: RunStore, row: RunRow, digest: str, now: float) -> Taken:
     record, row = (
         taken.record,
         store.row(row.id) or row,
-    )  # who takes it in between shows in the row, or by the number
+    )  # who took it meanwhile shows in it, or by the number
     if taken.ended:
         return taken
     if not is_gone(row.id, row.owner, row.beat_at, now) or not claim(row.id):
