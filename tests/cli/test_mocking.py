@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from luthier.govern.pins import pins_in
 from luthier.store import DEFAULT, Database, SqlState
 
@@ -78,6 +80,31 @@ def test_what_is_no_mock_exits_2(cli: Cli, project: Path) -> None:
     assert done.exit_code == 2
     assert done.stderr.count("SERVER:TOOL=VALUE") == 2
     assert "none.json" in done.stderr
+
+
+@pytest.mark.parametrize(("key", "said"), [("greter:*", "did you mean greeter?"), ("x:y", "no server 'x'")])
+def test_a_mock_of_no_server_leaves_the_real_one_alone(cli: Cli, project: Path, key: str, said: str) -> None:
+    (project / "servers" / "greeter.py").write_text("open('started', 'w')")
+    done = cli("run", "hello", "--mock", f"{key}=1")
+    assert (done.exit_code, said in done.stderr) == (2, True)
+    assert not (project / "started").exists()
+
+
+def test_a_recording_takes_the_place_of_a_recording_only(cli: Cli, project: Path) -> None:
+    before = (project / "luthier.yaml").read_bytes()
+    done = cli("run", "hello", "--record", "luthier.yaml")
+    assert (done.exit_code, "not overwritten" in done.stderr) == (2, True)
+    assert (project / "luthier.yaml").read_bytes() == before
+    for _ in range(2):
+        assert cli("run", "hello", "--record", "hello.jsonl").exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--record", "--replay"])
+def test_a_recording_that_cannot_be_used_exits_2(cli: Cli, project: Path, option: str) -> None:
+    for name in ("nowhere/hello.jsonl", "ensembles"):
+        done = cli("run", "hello", option, name)
+        assert (done.exit_code, name in done.stderr) == (2, True), done.stderr
+        assert "Error" not in done.stderr
 
 
 def test_mocks_work_in_a_project_for_production(cli: Cli, project: Path) -> None:

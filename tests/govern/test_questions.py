@@ -128,7 +128,7 @@ class TestTokens:
         decided = await office.approvals.approve(token, by="client:eve")
         assert (decided.state, decided.by) == ("approved", "client:eve")
         for word in ("approve", "deny", "get"):
-            with pytest.raises(NotFoundError, match="of this token"):
+            with pytest.raises(NotFoundError, match="no request with this token"):
                 await getattr(office.approvals, word)(token)
 
     async def test_whoever_raised_it_cannot_use_a_token_either(self) -> None:

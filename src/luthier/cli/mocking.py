@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import msgspec
 from luthier.cli.inputs import read_mocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from luthier.spec import Ensemble, Project
 
@@ -78,8 +79,11 @@ def _mocked(
     from luthier.testing.recording import replayed
 
     traffic = read_traffic(replay) if replay is not None else Traffic({}, {})
+    named = named_tools(Library(project), ensemble)
+    _see_known(answers, {*project.servers, *named})
     answers = {**answers, **{key: one for key, one in replayed(traffic).items() if key not in answers}}
     named = named_tools(Library(project), ensemble)
+    _see_known(answers, {*project.servers, *named})
     servers = Mocks(answers).servers({*project.servers, *named})
     state = state_of(project, os.environ)
     pinned = {id: _definitions(state.get("pins", id)) for id in servers}
@@ -90,6 +94,20 @@ def _mocked(
         yield Parts(staged.project, {"transports": staged.transports, "state": aside}, staged.pin)
     finally:
         mocks.check()
+
+
+def _see_known(answers: dict[str, Any], servers: Collection[str]) -> None:
+    """Raises InputError for a mock of no server: what it was meant for would be called."""
+    from luthier.errors import Fault, InputError
+    from luthier.spec.words import meant
+
+    faults = []
+    for key in answers:
+        id = key.partition(":")[0]
+        if id != "*" and not any(fnmatchcase(server, id) for server in servers):
+            faults.append(Fault(f"--mock {key!r}: there is no server {id!r}", suggestion=meant(id, servers)))
+    if faults:
+        raise InputError(faults)
 
 
 def _definitions(pins: Any) -> dict[str, dict[str, Any]]:

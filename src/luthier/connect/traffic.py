@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from luthier.tools import Tool
 
 VERSION = 1
+_HEAD = b'{"traffic":'
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -42,10 +43,19 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class TrafficWriter:
-    """Writes a new file, readable by its owner only; every line is on its way when the method returns."""
+    """Writes a new file, readable by its owner only; every line is on its way when the method returns.
+
+    It takes the place of an older recording, never of another file. Raises SpecError.
+    """
 
     def __init__(self, path: Path) -> None:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            if path.is_file() and not _is_recording(path):
+                message = "this is no recording, so it is not overwritten"
+                raise SpecError([Fault(message, file=str(path), suggestion="name another file")])
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        except OSError as error:
+            raise _unusable(path, "written", error) from None
         self._file = os.fdopen(descriptor, "wb")
         self._defined: set[ToolUri] = set()
         self._write(Line(traffic=VERSION))
@@ -93,10 +103,13 @@ class Traffic(msgspec.Struct, frozen=True):
 
 
 def read_traffic(path: Path) -> Traffic:
-    """The recording in a file. Raises SpecError that names the line, OSError."""
+    """The recording in a file. Raises SpecError that names the line."""
     definitions: dict[str, dict[str, dict[str, Any]]] = {}
     exchanges: dict[ToolUri, list[Exchange]] = {}
-    lines = path.read_bytes().splitlines()
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise _unusable(path, "read", error) from None
     if not lines or _line(path, 1, lines[0]).traffic != VERSION:
         message = (
             f'this is no recording that this version reads: its first line is not {{"traffic": {VERSION}}}'
@@ -112,6 +125,15 @@ def read_traffic(path: Path) -> Traffic:
             exchanges.setdefault(uri, []).append(exchange)
             definitions.setdefault(uri.server, {}).setdefault(uri.name, {})
     return Traffic(definitions, exchanges)
+
+
+def _is_recording(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_HEAD)) in {b"", _HEAD}
+
+
+def _unusable(path: Path, how: str, error: OSError) -> SpecError:
+    return SpecError([Fault(f"the file cannot be {how}: {error.strerror}", file=str(path))])
 
 
 def _line(path: Path, number: int, text: bytes) -> Line:

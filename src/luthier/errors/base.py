@@ -98,7 +98,10 @@ class UnresolvedReferenceError(LuthierError):
 
 
 class NotFoundError(LuthierError):
-    """No such thing. `near` holds the nearest names that the caller may see."""
+    """No such thing. `near` holds the nearest names that the caller may see.
+
+    `absent` says no more than that it is not there. What has no name that can be shown has an empty one.
+    """
 
     kind = "protocol"
 
@@ -107,7 +110,8 @@ class NotFoundError(LuthierError):
     ) -> None:
         place = f" {where}" if where else ""
         nearest = f" Did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(f"There is no {what} {name!r}{place}.{nearest}", hint=hint)
+        self.absent = f"There is no {what} {name!r}" if name else f"There is no {what}"
+        super().__init__(f"{self.absent}{place}.{nearest}", hint=hint)
         self.what = what
         self.name = name
         self.near = tuple(near)

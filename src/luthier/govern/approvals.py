@@ -85,8 +85,8 @@ class Approvals:
         for request in requests:
             if request.token and hmac.compare_digest(request.token, hashed):
                 return request
-        hint = "A token decides once, and not after another was given out: `luthier approvals list`."
-        raise NotFoundError("request", "of this token", hint=hint)
+        hint = "A token decides once, in time, and not after another was given out: `luthier approvals list`."
+        raise NotFoundError("request with this token", "", hint=hint)
 
     async def approve(
         self,

@@ -129,7 +129,7 @@ def fault_of(error: Exception, what: str) -> Response:
             status, problem = 400, of_fault(error)
         case NotFoundError():
             status = 404
-            problem = Problem(error="Not found", message=f"There is no {error.what} {error.name!r}.")
+            problem = Problem(error="Not found", message=f"{error.absent}.")
         case Refused():
             status, problem = 403, Problem(error="Refused", message=error.reason)
         case StoreError() | AuditError() | TimeoutError():

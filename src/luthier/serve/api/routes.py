@@ -263,7 +263,7 @@ class Api:
     async def _request(self, ask: Ask) -> Asked:
         """A request that the caller may decide about. Raises NotFoundError and Rejected."""
         if ask.name.startswith(TOKEN):  # a token is no id, and nothing that is written into logs
-            raise NotFoundError("request", "of this token")
+            raise NotFoundError("request with this token", "")
         request = await self._runtime.approvals.get(ask.name)
         if why := self._objection(ask, request):
             raise Rejected(403, "Forbidden", why)
