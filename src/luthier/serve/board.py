@@ -49,6 +49,7 @@ class Live:
         self.durable = durable
         self.heard: list[Heard] = []
         self.handle: RunHandle
+        self.waiting: asyncio.Task[None]
         self._run = ""
         self._changed = asyncio.Event()
         self._over = False
@@ -152,14 +153,20 @@ class Board:
         return tuple(reversed(self._live.values()))
 
     async def close(self) -> None:
-        """Call off all that go on, and wait until they have let go."""
-        for live in self._live.values():
-            live.handle.cancel()
+        """Call off all that go on, and wait until they have let go.
+
+        A durable run is left to the runtime, which interrupts it: it can be gone on with.
+        """
+        for live in tuple(self._live.values()):
+            if live.durable:
+                live.waiting.cancel()
+            else:
+                live.handle.cancel()
         await asyncio.gather(*self._waiting, return_exceptions=True)
 
     def _follow(self, live: Live) -> Live:
         self._live[live.id] = live
-        waiting = asyncio.create_task(self._wait(live))
+        waiting = live.waiting = asyncio.create_task(self._wait(live))
         self._waiting.add(waiting)
         waiting.add_done_callback(self._waiting.discard)
         return live

@@ -81,6 +81,15 @@ async def test_a_run_waits_without_a_process_and_goes_on_when_somebody_has_decid
     assert "client:boss" in str(audit.records)
 
 
+async def test_what_waits_outlasts_the_server(tmp_path: Path) -> None:
+    async with house(tmp_path, asking()) as url:
+        id, approval = await suspended(url)
+    async with house(tmp_path, asking()) as url:
+        assert (await asked(f"{url}{API}/runs/{id}"))[1]["status"] == "suspended"
+        assert (await asked(f"{url}{API}/approvals/{approval}/approve", "POST", BOSS))[0] == 200
+        assert (await followed(url, id))[-1][1]["output"] == {"said": "Hello, Ada"}
+
+
 async def test_no_is_an_answer_too(tmp_path: Path) -> None:
     async with house(tmp_path, asking()) as url:
         id, approval = await suspended(url)

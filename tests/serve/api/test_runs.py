@@ -210,6 +210,23 @@ async def test_a_run_that_goes_on_is_not_gone_on_with(tmp_path: Path) -> None:
         assert (status, body["message"]) == (409, f"The run {id} goes on already.")
 
 
+async def test_a_durable_run_that_the_server_leaves_behind_is_gone_on_with(tmp_path: Path) -> None:
+    hanging = Reached("hang")
+    async with served(tmp_path, observers=[hanging]) as url:
+        place = f"{url}{API}/ensembles/stuck/run/async"
+        _, body, _ = await asked(place, "POST", json={"durable": True})
+        await hanging.reached.wait()
+    id = body["id"]
+    async with served(tmp_path) as url:
+        _, body, _ = await asked(f"{url}{API}/runs/{id}")
+        assert (body["status"], body["durable"]) == ("running", True)
+        status, _, _ = await asked(f"{url}{API}/runs/{id}/resume", "POST")
+        assert status == 202
+        ended = (await followed(url, id))[-1][1]
+    # Nobody knows what became of the call that was under way, so it is not made again.
+    assert (ended["status"], ended["error"]["kind"]) == ("failed", "unknown")
+
+
 async def test_a_run_whose_record_cannot_be_kept_is_told_of_as_broken_off(tmp_path: Path) -> None:
     headers = {"Authorization": f"Bearer {CI}", "Accept": "text/event-stream"}
     store = FaultyRuns(MemoryRuns(), 3)
