@@ -83,6 +83,8 @@ def merge(
     parts: dict[str, Label] = {}
     pairs = members.items() if not isinstance(members, list) else enumerate(members)
     for key, member in pairs:
+        if member.label is label and not member.parts:
+            continue
         pointer = "/" + escape_pointer(str(key))
         if member.label != label:
             parts[pointer] = member.label

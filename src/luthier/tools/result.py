@@ -178,13 +178,20 @@ class Envelope(Mapping[str, Any]):
         return self._blocks
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
 def delivered(value: Any) -> Any:
     """The value as it leaves for elsewhere, copied: every envelope in it replaced by its content."""
+    if type(value) in _SCALARS:
+        return value
     whole = [value]
     waiting: list[tuple[dict[Any, Any] | list[Any], Any]] = [(whole, 0)]
     while waiting:  # a loop, because values may be nested deeper than Python calls functions
         holder, place = waiting.pop()
         item = holder[place]
+        if type(item) in _SCALARS:
+            continue
         while isinstance(item, Envelope):
             item = item["content"]
         if isinstance(item, dict):

@@ -112,20 +112,20 @@ class State:
             raise ValueError(message)
         self.seq = entry.seq
         match entry.data:
-            case RunStarted() as data:
-                self._begin(data, entry.at)
+            case StepStarted():
+                self._start(self.nodes[entry.step], entry.attempt)
+            case StepEnded() as data:
+                self._end(self.nodes[entry.step], data)
             case BranchTaken() as data:
                 self._judged(self.nodes[entry.step], data)
             case ItemsRead() as data:
                 groups.items_read(self, self._answered(entry.step), data.items)
-            case StepStarted():
-                self._start(self.nodes[entry.step], entry.attempt)
             case AttemptFailed() as data:
                 self._retry(self.nodes[entry.step], data, entry.at)
             case Suspended() | Resumed() as data:
                 self._hold(self.nodes[entry.step], data)
-            case StepEnded() as data:
-                self._end(self.nodes[entry.step], data)
+            case RunStarted() as data:
+                self._begin(data, entry.at)
             case RunHalted() as data:
                 self._stop(data.error)
             case RunEnded() as data:

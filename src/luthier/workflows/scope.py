@@ -118,8 +118,9 @@ def _around(viewer: Progress) -> Iterator[tuple[Progress, Progress, Mapping[str,
     yield viewer, viewer, _BRINGS.get((viewer.node.kind, "itself"), {})
     inner, group = viewer, viewer.parent
     while group is not None:
-        part = next((part for part, key in group.node.parts.items() if key == inner.node.key), "")
-        yield group, inner, _BRINGS.get((group.node.kind, part), {})
+        for part, key in group.node.parts.items():
+            if key == inner.node.key:
+                yield group, inner, _BRINGS.get((group.node.kind, part), {})
         inner, group = group, group.parent
 
 
