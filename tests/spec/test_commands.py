@@ -257,7 +257,7 @@ NOT_ISOLATED = "needs -I, so that neither variables nor the folder it stands in 
 def test_a_profile_starts_python_isolated_node_or_no_interpreter_and_settles_what_is_run(
     command: str, args: list[str], holes: set[int], verdict: Plan | ArgumentFault
 ) -> None:
-    assert harden(command, args, holes) == verdict
+    assert harden(command, args, holes, ["server"]) == verdict
 
 
 DANGEROUS = st.sampled_from(
