@@ -43,10 +43,8 @@ def take(store: RunStore, row: RunRow, digest: str, now: float) -> Taken:
     RecordError and StoreError.
     """
     taken = see_unchanged(store, row, digest)
-    record, row = (
-        taken.record,
-        store.row(row.id) or row,
-    )  # who took it meanwhile shows in it, or by the number
+    record = taken.record
+    row = store.row(row.id) or row  # who took it meanwhile shows in it, or by the number
     if taken.ended:
         return taken
     if not is_gone(row.id, row.owner, row.beat_at, now) or not claim(row.id):
