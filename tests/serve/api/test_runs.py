@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from luthier.events import StepBegan
+from luthier.events import CallStarted, StepBegan
 from luthier.testing import FaultyRuns
 from luthier.workflows import MemoryRuns
 from tests.serve.house import ENSEMBLES, GREETING, SECRET, greeter
@@ -41,14 +41,15 @@ ALL = [*ENSEMBLES, ONLY_API, EVERYBODYS, BLOCKS, FAILING]
 
 
 class Reached:
-    """Tells that a step has begun."""
+    """Tells that a step has begun, or with `CallStarted` that its call has."""
 
-    def __init__(self, step: str) -> None:
+    def __init__(self, step: str, kind: type[StepBegan | CallStarted] = StepBegan) -> None:
         self._step = step
+        self._kind = kind
         self.reached = asyncio.Event()
 
     def notify(self, event: Event) -> None:
-        if isinstance(event, StepBegan) and event.step == self._step:
+        if isinstance(event, self._kind) and event.step == self._step:
             self.reached.set()
 
 
@@ -211,7 +212,7 @@ async def test_a_run_that_goes_on_is_not_gone_on_with(tmp_path: Path) -> None:
 
 
 async def test_a_durable_run_that_the_server_leaves_behind_is_gone_on_with(tmp_path: Path) -> None:
-    hanging = Reached("hang")
+    hanging = Reached("hang", CallStarted)
     async with served(tmp_path, observers=[hanging]) as url:
         place = f"{url}{API}/ensembles/stuck/run/async"
         _, body, _ = await asked(place, "POST", json={"durable": True})
