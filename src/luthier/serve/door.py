@@ -127,11 +127,18 @@ class Door:
     async def look(self, scope: Scope, body: Body) -> Caller | Refusal:
         """Who asks, or why the request goes no further."""
         headers: Headers = scope["headers"]
+        return self.place_fault(headers) or await self._admitted(scope, headers, body)
+
+    def place_fault(self, headers: Headers) -> Refusal | None:
+        """Why a request for this host, from a page of this origin, goes no further."""
         hosts, origins = all_of(headers, "host"), all_of(headers, "origin")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return Refusal(_FORBIDDEN, "This host is not served here.", f"Host {hosts}")
         if len(origins) > 1 or any(origin.lower() not in self._origins for origin in origins):
             return Refusal(_FORBIDDEN, "This origin may not call.", f"Origin {origins}")
+        return None
+
+    async def _admitted(self, scope: Scope, headers: Headers, body: Body) -> Caller | Refusal:
         lock, role = self._locks.of(scope)
         try:
             found = await lock.admit(headers, body.read)

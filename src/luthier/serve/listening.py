@@ -14,6 +14,7 @@ from luthier.serve.addresses import Addresses
 from luthier.serve.api import api_routes, nothing_here
 from luthier.serve.bearing import Bearing
 from luthier.serve.callers import Callers
+from luthier.serve.cors import Cors
 from luthier.serve.direct import Direct
 from luthier.serve.door import PATH, Door, own_hosts
 from luthier.serve.gone import Gone
@@ -139,7 +140,7 @@ class Listening:
             *trigger_routes(triggers, service),
         ]
         door = Door(_app(service, project, routes, files, most_sessions), locks, project.serve, own, bearing)
-        return cls(service, door, bound, close, files.watching.close)
+        return cls(service, Cors(door), bound, close, files.watching.close)
 
     async def serve(self) -> None:
         """Answer until cancelled; then no call is taken, those at work are called off, and streams end."""
