@@ -118,10 +118,6 @@ class Listening:
         clock = clock or SystemClock()
         callers = Callers.of(project, service.offers.values(), environ)
         issuer = project.serve.oauth
-        host, _ = address_of(address)
-        if project.environment != "production" and not ipaddress.ip_address(host).is_loopback:
-            message = f"{host} can be reached from other machines, and this is a development project"
-            raise _fault(message, "listen on 127.0.0.1, or write `environment: production`")
         keys, close = (None, _nothing) if issuer is None else keys_of(issuer, project, environ, clock)
         bearing = None if issuer is None or keys is None else Bearing(issuer, keys)
         given = Keys(callers=callers, bearing=bearing, environ=environ, clock=clock)
@@ -129,6 +125,10 @@ class Listening:
         if not callers and issuer is None and not any(trigger.spec.auth for trigger in triggers):
             hint = "write `serve: {clients: {NAME: [TOKEN]}}`; `luthier serve --new-token` makes a token"
             raise _fault("Nobody has a token, so nobody could call", hint)
+        host, _ = address_of(address)
+        if project.environment != "production" and not ipaddress.ip_address(host).is_loopback:
+            message = f"{host} can be reached from other machines, and this is a development project"
+            raise _fault(message, "listen on 127.0.0.1, or write `environment: production`")
         bound = bind(address)
         own = own_hosts(*bound.getsockname()[:2])
         locks = Addresses(Tokens(callers, bearing), triggers)
