@@ -77,6 +77,14 @@ async def test_a_write_that_fails_stops_the_run_and_says_how_to_go_on(tmp_path: 
     assert "tools/call" not in [one.get("method") for one in server.received]
 
 
+async def test_a_run_of_which_nothing_could_be_written_is_not_to_be_gone_on_with(tmp_path: Path) -> None:
+    async with opened(tmp_path, FaultyRuns(MemoryRuns(), 0)) as rt:
+        with pytest.raises(StoreError) as caught:
+            await rt.run(steps(), durable=True)
+        assert rt.runs.list() == ()
+    assert "resume" not in caught.value.hint
+
+
 async def test_it_goes_on_in_another_runtime(tmp_path: Path) -> None:
     store = MemoryRuns()
     row = await cut_off(tmp_path, store, 2)

@@ -286,7 +286,7 @@ class Runs:
         try:
             run = await made.run()
         except StoreError as error:
-            if not durable:
+            if not made.kept:
                 raise
             hint = f"{error.hint} Then go on with the run: luthier runs resume {made.id}".strip()
             raise StoreError(error.message, hint=hint) from error
