@@ -262,6 +262,13 @@ def test_all_faults_of_the_inputs_are_shown_together(cli: Cli, project: Path) ->
     assert "times" in done.stderr
 
 
+def test_an_input_that_is_not_declared_is_warned_of(cli: Cli, project: Path) -> None:
+    done = cli("run", "hello", "-i", "nmae=Ada")
+    assert done.exit_code == 0
+    assert "warning: the input `nmae` is not declared (did you mean name?)" in done.stderr
+    assert "warning" not in cli("run", "hello", "-i", "name=Ada").stderr
+
+
 def test_inputs_are_read_from_a_file_from_stdin_and_from_at_files(cli: Cli, project: Path) -> None:
     (project / "inputs.json").write_text('{"name": "file"}')
     (project / "name.txt").write_text("at file")

@@ -11,6 +11,8 @@ import msgspec
 from luthier.errors import Fault, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from luthier.spec import Ensemble
 
 
@@ -32,6 +34,19 @@ def read_inputs(ensemble: Ensemble, pairs: list[str], source: str | None) -> dic
     if faults:
         raise InputError(faults)
     return values
+
+
+def undeclared(ensemble: Ensemble, given: Iterable[str]) -> list[Fault]:
+    """A warning for each input that the ensemble does not declare: steps get it all the same."""
+    from luthier.spec.words import meant, quoted
+
+    return [
+        Fault(
+            f"the input {quoted(key)} is not declared", suggestion=meant(key, ensemble.inputs), warning=True
+        )
+        for key in given
+        if key not in ensemble.inputs
+    ]
 
 
 def read_arguments(pairs: list[str], document: str | None) -> dict[str, Any]:

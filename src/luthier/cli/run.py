@@ -47,9 +47,10 @@ def run(  # noqa: PLR0913, PLR0917  (each is an option of the command)
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> int:
     """Run an ensemble and print its outputs."""
-    from luthier.cli.inputs import read_inputs
+    from luthier.cli.inputs import read_inputs, undeclared
     from luthier.cli.mocking import Doubles, doubled
     from luthier.cli.playing import played, shown
+    from luthier.cli.render import show_faults
     from luthier.errors import Fault, InputError, SpecError
     from luthier.runtime import Library
 
@@ -60,6 +61,7 @@ def run(  # noqa: PLR0913, PLR0917  (each is an option of the command)
     except SpecError as error:
         raise SpecError(_all_faults(context, ensemble) or error.faults) from None
     values = read_inputs(found, given or [], inputs)
+    show_faults(undeclared(found, values))
     if durable and (mock or replay is not None):
         raise InputError([Fault("--durable is for runs with real servers: leave out --mock and --replay")])
 

@@ -153,7 +153,9 @@ async def _body(request: Request) -> Any:
             return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"))
         if kind.startswith("text/"):
             return data.decode()
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise Rejected(400, "Invalid body", "The JSON is nested too deeply.") from None
+    except ValueError as error:
         raise Rejected(400, "Invalid body", str(error)) from None
     raise Rejected(
         415, "Unsupported media type", f"The body is read as JSON, a form or text, not {kind or 'nothing'}."

@@ -167,7 +167,9 @@ async def read_body(request: Request, model: type[Any]) -> Any:
         raise Rejected(415, "Unsupported media type", f"The body must be {JSON}, not {kind or 'of no type'}.")
     try:
         return msgspec.json.decode(text or b"{}", type=model)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except RecursionError:
+        raise Rejected(400, "Invalid body", "The JSON is nested too deeply.") from None
+    except msgspec.DecodeError as error:
         raise Rejected(400, "Invalid body", str(error)) from None
 
 
