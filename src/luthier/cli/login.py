@@ -57,7 +57,7 @@ async def _logged_in(project: Project, entry: ServerEntry, *, browser: bool) -> 
     from luthier.clock import SystemClock
     from luthier.connect import ServerRegistry
     from luthier.connect.targets import auth_of, target_of
-    from luthier.runtime.runtime import STATE_FOLDER
+    from luthier.govern.places import STATE_FOLDER
     from luthier.runtime.sources import sources_of, state_of
     from luthier.secrets import find_keys
     from luthier.spec.urls import rules_of
