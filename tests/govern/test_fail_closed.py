@@ -37,7 +37,7 @@ from luthier.govern import (
 )
 from luthier.govern.arguments import Arguments
 from luthier.govern.guard import Ledger, fold
-from luthier.govern.recorder import Recorder
+from luthier.govern.recorder import AuditRecorder
 from luthier.taint import TRUSTED
 from luthier.tools import Refusal, Reply, Tool, ToolResult
 from luthier.tools.builtin import Builtin, LocalTools
@@ -253,7 +253,7 @@ async def test_a_fault_of_our_own_while_carrying_is_unknown_and_written_down() -
 
 async def test_a_refusal_from_behind_the_intent_is_an_outcome() -> None:
     log = MemoryAudit()
-    recorder = Recorder(log, Gate().clock)
+    recorder = AuditRecorder(log, Gate().clock)
 
     async def refuse(call: GateCall) -> Up:
         return call.refuse("denied", "too late", rule="hours", place="here", hint="Come earlier.")

@@ -10,7 +10,7 @@ from luthier.clock import FakeClock
 from luthier.govern import Intent, MemoryAudit, Outcome
 from luthier.govern.digests import LONGEST_TEXT, kept_text
 from luthier.govern.guard import GateCall, Ledger, fold
-from luthier.govern.recorder import Recorder
+from luthier.govern.recorder import AuditRecorder
 from luthier.redaction import known
 from luthier.taint import TRUSTED, UNTRUSTED, Confidentiality, Integrity, Label
 from luthier.tools import Reply, ToolResult
@@ -34,7 +34,7 @@ def password() -> Iterator[str]:
 async def recorded(*keep: str, text: str = "fine", label: Label = TRUSTED) -> tuple[str, str]:
     """What the log holds of the arguments and of the result of one call."""
     log = MemoryAudit()
-    recorder = Recorder(log, FakeClock(), keep=keep)
+    recorder = AuditRecorder(log, FakeClock(), keep=keep)
 
     async def carry(call: GateCall) -> Up:
         reply = Reply(blocks=[{"type": "text", "text": text}])

@@ -12,7 +12,7 @@ from luthier.connect.traffic import Traffic, TrafficWriter, read_traffic
 from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, MockError, SpecError
 from luthier.redaction import known
 from luthier.testing import MemoryServer, TestConductor, assert_failed
-from luthier.testing.recording import Recorder, replayed
+from luthier.testing.recording import TrafficRecorder, replayed
 from luthier.wire import Drop, Fail, Result
 from tests.testing.project import write
 
@@ -35,7 +35,7 @@ async def record(folder: Path, answer: Any, *inputs: dict[str, Any]) -> Path:
     ]
     writer = TrafficWriter(file)
     ways = {server.server_id: server.transport for server in servers}
-    async with Runtime.open(folder, transports=ways, guards=[Recorder(writer).guard]) as rt:
+    async with Runtime.open(folder, transports=ways, guards=[TrafficRecorder(writer).guard]) as rt:
         for one in inputs:
             await rt.run("fallback", one)
     writer.close()

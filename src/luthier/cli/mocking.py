@@ -56,13 +56,13 @@ def doubled(project: Project, ensemble: Ensemble, doubles: Doubles) -> Iterator[
 def _recording(doubles: Doubles, path: Path) -> Iterator[tuple[Any, ...]]:
     from luthier.connect.traffic import TrafficWriter
     from luthier.errors import Fault, InputError
-    from luthier.testing.recording import Recorder
+    from luthier.testing.recording import TrafficRecorder
 
     if doubles.mocks or doubles.replay is not None:
         raise InputError([Fault("--record keeps what real servers say: leave out --mock and --replay")])
     writer = TrafficWriter(path)
     try:
-        yield (Recorder(writer).guard,)
+        yield (TrafficRecorder(writer).guard,)
     finally:
         writer.close()
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-OPENINGS = ("${", "{{")
-
 _OPENING = re.compile(r"\\(?:\$\{|\{\{)|\$\{|\{\{")
 _INSIDE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[{}'"]""", re.DOTALL)
 

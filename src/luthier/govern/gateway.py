@@ -24,7 +24,7 @@ from luthier.govern.labels import known_label, labelled, unknown
 from luthier.govern.pin_book import PinBook
 from luthier.govern.pins import Judgement, held_denial, is_equal
 from luthier.govern.policy import Policy, answered
-from luthier.govern.recorder import Recorder
+from luthier.govern.recorder import AuditRecorder
 from luthier.spec import Policies
 from luthier.taint import TRUSTED, Label, Source
 from luthier.text import near
@@ -78,7 +78,7 @@ class Gateway:
         self._off = switch.denial if switch is not None else nothing_is_off
         self._access = Access(registry, self._off)
         self._policy = policy or Policy(Policies(), registry, clock=self._clock)
-        self._recorder = Recorder(audit, self._clock, keep=record)
+        self._recorder = AuditRecorder(audit, self._clock, keep=record)
         self._pins = pins or PinBook(
             MemoryState(),
             clock=self._clock,

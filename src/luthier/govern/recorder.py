@@ -45,7 +45,7 @@ _log = logger("luthier.govern")
 _FAULT = "This is a fault of Luthier or of a policy; the log has the details."
 
 
-class Recorder:
+class AuditRecorder:
     """Writes what happens to a call, as the two outermost and innermost guards of the gate."""
 
     def __init__(self, audit: AuditLog, clock: Clock, *, keep: Collection[str] = ()) -> None:

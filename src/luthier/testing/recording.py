@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from luthier.uri import ToolUri
 
 
-class Recorder:
+class TrafficRecorder:
     """A guard that writes down each call of a server's tool, and what came of it."""
 
     def __init__(self, writer: TrafficWriter) -> None:

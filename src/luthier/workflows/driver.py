@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from luthier.context import CallContext
     from luthier.workflows.operations.attempt import Play
     from luthier.workflows.progress import Progress
-    from luthier.workflows.recorder import Recorder
+    from luthier.workflows.recorder import RunRecorder
     from luthier.workflows.services import Services
 
 CALLED_OFF = Failure(kind="cancelled", message="called off")
@@ -57,7 +57,7 @@ class Driver:
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: RunRecorder,
         inputs: Labelled[Any],
         services: Services,
         *,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _log = logger("luthier.workflows")
 
 
-class Recorder:
+class RunRecorder:
     """`parent` is the run around this one, `now` its start in Unix seconds, `past` what happened before.
 
     Read `entries`, `state`, `row` and `journal`, which is None of a run that is not durable; change them by

@@ -20,7 +20,7 @@ from luthier.workflows.caching import key_of
 from luthier.workflows.driver import Driver
 from luthier.workflows.fields import initial_state
 from luthier.workflows.owners import claim, release
-from luthier.workflows.recorder import Recorder
+from luthier.workflows.recorder import RunRecorder
 from luthier.workflows.taking import Taken, take
 from luthier.workflows.waiting import news_for
 
@@ -49,7 +49,7 @@ class Execution:
         self,
         ensemble: Ensemble,
         bound: Labelled[Any],
-        recorder: Recorder,
+        recorder: RunRecorder,
         services: Services,
         context: CallContext,
     ) -> None:
@@ -184,7 +184,7 @@ def prepared(
         deadline=deadline,
         durable=services.ledger is not None,
     )
-    recorder = Recorder(services.plans.of(ensemble), services, within, parent=context.run, now=now)
+    recorder = RunRecorder(services.plans.of(ensemble), services, within, parent=context.run, now=now)
     return Execution(ensemble, bound, recorder, services, within)
 
 
@@ -208,7 +208,7 @@ def resumed(
         trace=Trace.fresh() if caller is None else caller.trace,
         durable=True,
     )
-    recorder = Recorder(
+    recorder = RunRecorder(
         services.plans.of(ensemble),
         services,
         context,
