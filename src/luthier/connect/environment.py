@@ -14,14 +14,20 @@ from luthier.spec.variables import value_fault
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+FOLDERS = (
+    *("HOME", "TMPDIR"),
+    *("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
+)
+"""Names that hold the path of a folder of the user's."""
+
 SAFE = frozenset(
     {
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ"),
+        *FOLDERS,
+        *("PATH", "USER", "LOGNAME", "SHELL", "TERM", "TZ"),
         *("LANG", "LANGUAGE"),  # and LC_*
         # Trust in certificate authorities: without it npx and uvx cannot fetch anything behind a company's
         # proxy.
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
-        *("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
         *("NO_PROXY", "no_proxy"),
     }
 )

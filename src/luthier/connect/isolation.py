@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from luthier.connect.environment import FOLDERS
 from luthier.connect.profiled import HOME
 from luthier.connect.sandbox import (
     Box,
@@ -38,6 +39,8 @@ from luthier.wire import StdioLaunch
 from luthier.wire.process import Armed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from luthier.connect.registry import ServerRegistry
     from luthier.connect.sandbox import Mounts
     from luthier.connect.start import Draft
@@ -157,12 +160,15 @@ def _arm(
         held.callback(os.close, calls)
     home = draft.env.get("HOME", HOME)
     home = home if home.startswith(("/home/", "/root")) else HOME
+    said, unsaid = _variables(draft.env, mounts, home)
     box = Box(
         mounts=mounts,
         limits=limits,
         network=network,
         home=home,
         cwd=str(draft.cwd or home),
+        said=said,
+        unsaid=unsaid,
         files=tuple((one.descriptor, one.real) for one in opened) if works.by_descriptor else (),
         groups=groups,
         calls=given[-1] if works.filters else None,
@@ -176,6 +182,19 @@ def _arm(
         started=held.close,
         gone=partial(remove, groups),
     )
+
+
+def _variables(
+    env: Mapping[str, str], mounts: Mounts, home: str
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """What is said otherwise inside, and what is not said there: ours names folders that are not there."""
+    there = [Path(home), *(mount.target for mount in mounts.named)]
+    gone = [
+        name
+        for name in FOLDERS
+        if name in env and not any(Path(env[name]).is_relative_to(one) for one in there)
+    ]
+    return (("HOME", home),) if "HOME" in gone else (), tuple(name for name in gone if name != "HOME")
 
 
 def _bare(draft: Draft, descriptors: tuple[int, ...], started: Callable[[], None], warning: str) -> Armed:

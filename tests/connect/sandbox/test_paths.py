@@ -34,6 +34,22 @@ async def test_what_is_named_is_there_and_nothing_else(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "new").read_text() == "x"
 
 
+@pytest.mark.parametrize("home", ["/root", "/home/somebody", "/srv/gone", "folder", "under"])
+async def test_its_home_and_its_other_folders_are_there_wherever_ours_are(tmp_path: Path, home: str) -> None:
+    (tmp_path / "out" / "deep").mkdir(parents=True)
+    ours = {"folder": str(tmp_path / "out"), "under": str(tmp_path)}.get(home, home)
+    cache = str(tmp_path / "out" / "deep")
+    variables = {"HOME": ours, "TMPDIR": str(tmp_path), "XDG_CACHE_HOME": cache}
+    box = Sandbox(mode="required", write=("out",))
+    async with cell(inmate(sandbox=box), root=tmp_path, environ=variables) as made:
+        said = await made.try_(
+            "import os, tempfile; open(os.path.expanduser('~/x'), 'w'); tempfile.TemporaryFile(); "
+            "print(os.environ['HOME'], os.environ.get('TMPDIR'), os.environ['XDG_CACHE_HOME'])"
+        )
+    kept = "/home/server" if home in ("/srv/gone", "under") else ours
+    assert said == f"{kept} None {cache}"
+
+
 async def test_a_path_that_is_not_there_is_an_error_with_its_place(tmp_path: Path) -> None:
     async with cell(inmate(sandbox=Sandbox(mode="required", read=("gone",))), root=tmp_path) as made:
         with pytest.raises(ConnectError, match=r"sandbox\.read\[0\]: the read path 'gone' is not there"):

@@ -48,7 +48,8 @@ class Works(msgspec.Struct, frozen=True):
 class Box(msgspec.Struct, frozen=True):
     """One sandbox. `files`: descriptors of open files that are mounted where they belong, read-only.
 
-    `calls`: the descriptor of a filter of system calls.
+    `calls`: the descriptor of a filter of system calls. `said` are variables that are set inside, `unsaid`
+    those that are not there.
     """
 
     mounts: Mounts
@@ -56,6 +57,8 @@ class Box(msgspec.Struct, frozen=True):
     network: bool
     home: str
     cwd: str
+    said: tuple[tuple[str, str], ...] = ()
+    unsaid: tuple[str, ...] = ()
     files: tuple[tuple[int, Path], ...] = ()
     groups: tuple[Path, ...] = ()
     calls: int | None = None
@@ -142,6 +145,10 @@ def command_line(works: Works, box: Box, argv: Sequence[str]) -> tuple[str, ...]
         words += ["--ro-bind-fd", str(descriptor), str(file)]
     if box.calls is not None:
         words += ["--seccomp", str(box.calls)]
+    for name, value in box.said:
+        words += ["--setenv", name, value]
+    for name in box.unsaid:
+        words += ["--unsetenv", name]
     words += ["--dir", box.cwd, "--remount-ro", "/", "--chdir", box.cwd, "--"]
     return (*_joining(box), *words, *(inside(box.limits) or ()), *argv)
 
