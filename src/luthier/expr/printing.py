@@ -31,6 +31,7 @@ _LEVELS = {
     "<": 5, "<=": 5, ">": 5, ">=": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7,
 }  # fmt: skip
 _MEMBER_NAME = re.compile(r"[\w$]+(?:-+[\w$]+)*(?:@(?:v?[0-9]+(?:\.[0-9]+)*|[^\W\d]\w*(?:-+\w+)*))?")
+_NUMBERED = re.compile(r"@v?[0-9]+(?:\.[0-9]+)*\Z")  # behind a dot, a number would be a part of it
 
 
 def print_tree(node: Node) -> str:
@@ -58,15 +59,20 @@ def _literal(node: Literal) -> tuple[str, int]:
 
 
 def _path(node: Path) -> tuple[str, int]:
-    return _printed(node.base, _MEMBER) + "".join(map(_key, node.keys)), _MEMBER
+    text = _printed(node.base, _MEMBER)
+    for key in node.keys:
+        text += _key(key, text)
+    return text, _MEMBER
 
 
-def _key(key: str | int | Node) -> str:
+def _key(key: str | int | Node, before: str) -> str:
     if isinstance(key, Node):
         return f"[{print_tree(key)}]"
     if isinstance(key, int):
         return f"[{key}]"
-    return f".{key}" if _MEMBER_NAME.fullmatch(key) else f"[{quote(key)}]"
+    found = _MEMBER_NAME.match(key)  # as the parser reads on, not as far as it could fit
+    goes_on = key[:1].isdigit() and _NUMBERED.search(before)
+    return f".{key}" if found and found.end() == len(key) and not goes_on else f"[{quote(key)}]"
 
 
 def _unary(node: Unary) -> tuple[str, int]:
