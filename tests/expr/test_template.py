@@ -106,15 +106,6 @@ def test_a_condition_without_delimiters_points_its_faults_into_itself() -> None:
     assert caught.value.caret == "a.n > 0 && nobody.n\n           ^"
 
 
-def test_a_scope_may_be_extended_without_being_changed() -> None:
-    wider = SCOPE.extended({"item": Labelled(7), "a": Labelled({"n": 2})})
-    assert compile_value("${item}/${a.n}").evaluate(wider).value == "7/2"
-    assert compile_value("${a.n}").evaluate(SCOPE).value == 1
-    assert (wider.now, wider.limits) == (SCOPE.now, SCOPE.limits)
-    with pytest.raises(ExpressionError, match="There is no 'item' here"):
-        compile_value("${item}").evaluate(SCOPE)
-
-
 def test_a_compiled_value_shows_what_was_written() -> None:
     assert repr(compile_value(["${a.n}"])) == "Compiled(['${a.n}'])"
 

@@ -39,7 +39,3 @@ class Scope:
         self.values = values
         self.now = now
         self.limits = limits
-
-    def extended(self, values: Mapping[str, Labelled[Any]]) -> Scope:
-        """The same with further names, which hide those it has: loop variables, a step's own output."""
-        return Scope({**self.values, **values}, now=self.now, limits=self.limits)

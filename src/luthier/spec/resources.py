@@ -10,7 +10,7 @@ import re
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import msgspec
 
@@ -67,10 +67,6 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             _VALUE.fullmatch(value) and self.variables[name].fits(value) for name, value in values.items()
         )
         return _HOLE.sub(lambda hole: values[hole[1]], self.file) if fits else None
-
-    def uri_of(self, values: dict[str, str]) -> str:
-        """The address with its holes filled."""
-        return _HOLE.sub(lambda hole: quote(values[hole[1]], safe=""), self.uri)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
