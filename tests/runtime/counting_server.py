@@ -1,7 +1,9 @@
 """An MCP server over pipes that writes down each act in a file, and kills the process that asked if told to.
 
 usage: counting_server.py FILE
-A line of the file is the key of an act, or `pid N`. Where `FILE.kill` says N, the Nth act ends its caller.
+A line of the file is `pid N`, the key of an act, or `~` and the key of one that does no harm when done again.
+Where `FILE.kill` says N, the Nth act ends its caller; where `FILE.lose` does, this server, with no reply.
+Where `FILE.refuse` says N, the server ends before anything is done in the Nth.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import sys
 from pathlib import Path
 
 acts = Path(sys.argv[1])
-kill = Path(f"{acts}.kill")
+
+FAILURES = 2
+"""Of `flaky`, before it does what it is asked."""
 
 
 def tool(name: str, **hints: bool) -> dict[str, object]:
@@ -31,6 +35,31 @@ def done() -> int:
     return sum(not line.startswith("pid ") for line in acts.read_text().splitlines())
 
 
+def struck(way: str, act: int) -> bool:
+    """Whether that is to go wrong in this act; once."""
+    file = Path(f"{acts}.{way}")
+    if not file.exists() or int(file.read_text()) != act:
+        return False
+    file.unlink()
+    return True
+
+
+def act(name: str, key: str) -> dict[str, object]:
+    """Do it; the reply's result, or its error."""
+    number = done() + 1
+    if struck("refuse", number):
+        sys.exit()
+    fails = name == "bad" or (name == "flaky" and acts.read_text().count("~flaky") < FAILURES)
+    note(key if name in ("do", "flaky") and not fails else f"~{key}")
+    if struck("kill", number):
+        os.kill(os.getppid(), signal.SIGKILL)
+    if struck("lose", number):
+        sys.exit()
+    if fails:
+        return {"error": {"code": -32000, "message": f"{name} fails"}}
+    return {"result": {"content": [{"type": "text", "text": '{"n": 1}'}]}}
+
+
 note(f"pid {os.getpid()}")
 for line in sys.stdin:
     request = json.loads(line)
@@ -41,12 +70,11 @@ for line in sys.stdin:
             able: dict[str, object] = {"tools": {}}
             reply["result"] = {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": info}
         case "tools/list":
-            reply["result"] = {"tools": [tool("do"), tool("look", readOnlyHint=True)]}
+            tools = [tool("do"), tool("flaky"), tool("bad"), tool("look", readOnlyHint=True)]
+            reply["result"] = {"tools": tools}
         case "tools/call":
-            note(str(request["params"]["arguments"]["key"]))
-            if kill.exists() and int(kill.read_text()) == done():
-                os.kill(os.getppid(), signal.SIGKILL)
-            reply["result"] = {"content": [{"type": "text", "text": '{"n": 1}'}]}
+            asked = request["params"]
+            reply |= act(asked["name"], str(asked["arguments"]["key"]))
         case _:
             reply["error"] = {"code": -32601, "message": "no such method"}
     if "id" in request:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
 from luthier import Runtime
-from tests.runtime.test_kills import BOUND, ROOT, SERVER, acts, gone
+from tests.runtime import killing
+from tests.runtime.killing import KILLED, acts, gone, made
+from tests.workflows.faulty import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +27,6 @@ agents:
 outputs: {sum: "${ask.output.answer}", by: "${ask.output.approver}", told: "${tell.output.n}"}
 """
 POLICY = "policies: [{name: pay, when: {tool: mcp://s/do}, then: ask, reason: It costs money.}]\n"
-ALL = 10_000
 GIVES = {"sum": 7, "by": "operator (python)", "told": 1}
 
 BEGUN, DECIDED, APPROVED = 3, 8, 11
@@ -38,26 +35,12 @@ BEGUN, DECIDED, APPROVED = 3, 8, 11
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "ensembles").mkdir()
-    (tmp_path / "ensembles" / "waits.yaml").write_text(WAITS)
-    entry = f"{{command: python, args: [{SERVER}, {tmp_path / 'acts'}], tools: {{idempotent: [look]}}}}"
-    (tmp_path / "luthier.yaml").write_text(f"mcpServers:\n  s: {entry}\n{POLICY}")
-    return tmp_path
+    return made(tmp_path / "project", WAITS, more=POLICY)
 
 
-def dying(project: Path, last: int, run: str = "") -> bool:
+def dying(project: Path, last: int, *run: str) -> bool:
     """Whether a process was killed that begins the run, or goes on with it, and may write so many entries."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.runtime.dying", "waits", str(last), *([run] if run else [])],
-        cwd=project,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=BOUND,
-        check=False,
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
+    return killing.dying(project, "waits", last, *run) == KILLED
 
 
 async def decided(project: Path) -> int:

@@ -1,9 +1,10 @@
-"""Drills: reference ensembles, a world that counts what is done to it, runs cut off and gone on with."""
+"""Drills: a world that counts what is done to it, runs that are cut off, and gone on with."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,101 +18,16 @@ from luthier.workflows import Ledger, MemoryRuns, Writer, decode, encode_all, pl
 from luthier.workflows.record import CallIntended
 from luthier.workflows.taking import take
 from tests.workflows.house import LONG, Gate, House, read
+from tests.workflows.references import CHILD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from luthier.clock import Clock
     from luthier.testing import FaultyRuns
     from luthier.workflows import Entry, Run, RunStore, Services
 
 RUN = "r"
-
-SEQUENCE = """
-ensemble: sequence
-state: {schema: {seen: number}}
-agents:
-  - {name: first, operation: tools, config: {mcp: s, tool: do}, input: {key: first}}
-  - name: flaky
-    operation: tools
-    config: {mcp: s, tool: flaky}
-    input: {key: flaky}
-    retry: {maxAttempts: 3, initialDelay: 1, backoff: fixed}
-  - name: sum
-    operation: transform
-    config: {value: "${first.output.n + flaky.output.n}"}
-    state: {set: {seen: "${sum.output}"}}
-  - {name: last, operation: tools, config: {mcp: s, tool: do}, input: {key: last, n: "${sum.output}"}}
-outputs: {sum: "${sum.output}", last: "${last.output.n}", seen: "${state.seen}"}
-"""
-
-PARALLEL = """
-ensemble: parallel
-agents:
-  - {name: one, operation: tools, config: {mcp: s, tool: do}, input: {key: one}}
-  - {name: two, operation: tools, config: {mcp: s, tool: look}, input: {key: two}}
-  - {name: add, operation: tools, config: {mcp: s, tool: do}, input: {key: "add-${item}", n: "${item}"}}
-  - {name: total, operation: transform, config: {value: "${results | length}"}}
-flow:
-  - parallel: {id: both, steps: [one, two]}
-  - map-reduce: {id: all, items: [1, 2, 3], maxConcurrency: 2, map: add, reduce: total}
-outputs: {both: "${one.output.n + two.output.n}", total: "${total.output}"}
-"""
-
-TRY = """
-ensemble: careful
-agents:
-  - {name: risk, operation: tools, config: {mcp: s, tool: bad}, input: {key: risk}}
-  - {name: mend, operation: tools, config: {mcp: s, tool: do}, input: {key: "mend-${error.step}"}}
-  - {name: tidy, operation: tools, config: {mcp: s, tool: do}, input: {key: tidy}}
-flow:
-  - try: {steps: [risk], catch: [mend], finally: [tidy]}
-outputs: {mended: "${mend.output.n}", tidy: "${tidy.output.n}"}
-"""
-
-NESTED = """
-ensemble: nested
-agents:
-  - {name: inner, operation: ensemble, config: {ensemble: child}, input: {key: "${item}"}}
-  - {name: after, operation: tools, config: {mcp: s, tool: do}, input: {key: after}}
-flow:
-  - foreach: {id: each, items: [a, b], step: inner, maxConcurrency: 2}
-  - after
-outputs: {each: "${each.output}", after: "${after.output.n}"}
-"""
-
-CHILD = """
-ensemble: child
-inputs: {key: {type: string, required: true}}
-agents:
-  - {name: one, operation: tools, config: {mcp: s, tool: do}, input: {key: "${input.key}-1"}}
-  - name: two
-    operation: tools
-    config: {mcp: s, tool: do}
-    input: {key: "${input.key}-2", n: "${one.output.n}"}
-outputs: "${one.output.n + two.output.n}"
-"""
-
-WHILE = """
-ensemble: counting
-state: {schema: {count: number}, initial: {count: 0}}
-agents:
-  - name: step
-    operation: tools
-    config: {mcp: s, tool: do}
-    input: {key: "step-${iteration}"}
-    state: {set: {count: "${state.count + step.output.n}"}}
-flow:
-  - while: {condition: "${state.count < 3}", steps: [step]}
-outputs: {count: "${state.count}"}
-"""
-
-REFERENCES: dict[str, tuple[str, Any]] = {
-    "sequence with retry": (SEQUENCE, {"sum": 2, "last": 1, "seen": 2}),
-    "parallel and map-reduce": (PARALLEL, {"both": 2, "total": 3}),
-    "try, catch, finally": (TRY, {"mended": 1, "tidy": 1}),
-    "nested with foreach": (NESTED, {"each": [2, 2], "after": 1}),
-    "while with state": (WHILE, {"count": 3}),
-}
-"""Each with what it gives when nothing goes wrong."""
 
 
 class Kept(MemoryRuns):
@@ -122,40 +38,47 @@ class Kept(MemoryRuns):
 
 
 class World:
-    """Counts what is done to it. `cut` is called in its `at`th act, in which something is to go wrong."""
+    """Counts what is done to it. `cut` is called in its `at`th act, in which something is to go wrong.
 
-    def __init__(self, at: int = 0, cut: Any = None) -> None:
+    `early`: before anything is done in it.
+    """
+
+    def __init__(self, at: int = 0, cut: Any = None, *, early: bool = False) -> None:
         self.done: Counter[str] = Counter()
         self.acts = 0
         self._at = at
         self._cut = cut
+        self._early = early
         self._failures = 2
-        self.gate = Gate({"s/do": self.do, "s/look": self.look, "s/flaky": self.flaky, "s/bad": self.bad})
+        tools = {"do": self.do, "look": self.look, "flaky": self.flaky, "bad": self.bad}
+        self.gate = Gate({f"s/{name}": partial(self._act, tool) for name, tool in tools.items()})
 
-    def _act(self) -> None:
+    def _act(self, tool: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> Any:
         self.acts += 1
-        if self._cut is not None and self.acts == self._at:
+        struck = self._cut is not None and self.acts == self._at
+        if struck and self._early:
             self._cut()
+        try:
+            return tool(arguments)
+        finally:
+            if struck and not self._early:
+                self._cut()
 
     def do(self, arguments: dict[str, Any]) -> dict[str, Any]:
         self.done[arguments["key"]] += 1
-        self._act()
         return {"n": 1}
 
     def look(self, _: dict[str, Any]) -> dict[str, Any]:
         """What may be done as often as one likes."""
-        self._act()
         return {"n": 1}
 
     def flaky(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if self._failures:
             self._failures -= 1
-            self._act()
             raise ConnectError("not yet", server="s")
         return self.do(arguments)
 
     def bad(self, _: dict[str, Any]) -> dict[str, Any]:
-        self._act()
         raise ValueError("it is bad")
 
     @property
@@ -224,6 +147,25 @@ def intended(store: RunStore) -> set[str]:
     records = [store.read(row.id) for row in store.list(limit=1000)]
     calls = [entry.data for record in records for entry in record if isinstance(entry.data, CallIntended)]
     return {call.arguments.value["key"] for call in calls}
+
+
+def sound(run: Run, world: World, store: RunStore, output: Any, failed: str = "unknown") -> str:
+    """How the run ended, when all is as it must be: well, or with that kind of failure."""
+    assert world.twice == []
+    row = store.row(RUN)
+    assert row is not None
+    assert row.owner == ""
+    assert store.read(RUN) == run.record
+    assert [one.seq for one in run.record] == [*range(1, len(run.record) + 1)]
+    assert [one.status for one in store.below(RUN) if one.status == "running"] == []
+    if run.success:
+        assert run.output == output
+        assert row.status == "ok"
+        return "ok"
+    assert run.error is not None
+    assert run.error["kind"] == failed, run.error
+    assert row.status == "failed"
+    return failed
 
 
 async def cut_off(text: str, world: World, store: FaultyRuns) -> Run | None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from contextlib import suppress
-from functools import partial
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 
 from luthier.clock import SystemClock
-from luthier.errors import ConnectionLostError, RunChangedError, RunLostError, StoreError
+from luthier.errors import RunChangedError, RunLostError, StoreError
 from luthier.testing import FaultyRuns
 from luthier.workflows import Entry
 from luthier.workflows.ending import CANCELLED
@@ -23,49 +20,13 @@ from luthier.workflows.owners import claim, me, release
 from luthier.workflows.plan import plan
 from luthier.workflows.record import RunHalted, RunTaken
 from luthier.workflows.taking import take
-from tests.workflows.drills import (
-    CHILD,
-    NESTED,
-    REFERENCES,
-    RUN,
-    TRY,
-    WHILE,
-    Kept,
-    World,
-    begun,
-    cut_off,
-    gone_on,
-)
+from tests.workflows.drills import RUN, Kept, World, begun, cut_off, gone_on, sound
 from tests.workflows.house import read
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from luthier.workflows import Run
-
-ALL = 10_000  # more entries than any of them makes
+from tests.workflows.references import CHILD, NESTED, REFERENCES, TRY, WHILE
 
 each_reference = pytest.mark.parametrize(
     ("text", "output"), [pytest.param(*one, id=name) for name, one in REFERENCES.items()]
 )
-
-
-def sound(run: Run, world: World, store: Kept, output: Any) -> str:
-    """How the run ended, when all is as it must be."""
-    assert world.twice == []
-    row = store.row(RUN)
-    assert row is not None
-    assert row.owner == ""
-    assert store.read(RUN) == run.record
-    assert [one.status for one in store.below(RUN) if one.status == "running"] == []
-    if run.success:
-        assert run.output == output
-        assert row.status == "ok"
-        return "ok"
-    assert run.error is not None
-    assert run.error["kind"] == "unknown", run.error
-    assert row.status == "failed"
-    return "unknown"
 
 
 @each_reference
@@ -74,58 +35,6 @@ async def test_a_durable_run_gives_what_any_other_gives(text: str, output: Any) 
     run = await begun(text, world, store)
     assert sound(run, world, store, output) == "ok"
     assert fold(plan(read(text)), store.read(RUN)).ended is not None
-
-
-def told(text: str, where: str, times: int, ends: list[str]) -> str:
-    name, counts = read(text).name, Counter(ends)
-    found = f"{counts['ok']} ok, {counts['unknown']} unknown, 0 done twice"
-    return f"durable: {name} cut off {times} times {where}: {found}"
-
-
-@each_reference
-async def test_cut_off_after_any_entry_it_goes_on(
-    text: str, output: Any, figure: Callable[[str], None]
-) -> None:
-    ends: list[str] = []
-    for last in count():
-        world, store = World(), Kept()
-        if await cut_off(text, world, FaultyRuns(store, last)) is not None:
-            break
-        if store.row(RUN) is None:
-            assert not world.done
-            continue
-        ends.append(sound(await gone_on(text, world, store), world, store, output))
-    figure(told(text, "behind an entry", last, ends))
-
-
-@each_reference
-async def test_cut_off_in_any_act_it_goes_on(text: str, output: Any, figure: Callable[[str], None]) -> None:
-    ends: list[str] = []
-    for at in count(1):
-        store = Kept()
-        faulty = FaultyRuns(store, ALL)
-        world = World(at, partial(setattr, faulty, "left", 0))
-        if await cut_off(text, world, faulty) is not None:
-            break
-        ends.append(sound(await gone_on(text, world, store), world, store, output))
-    figure(told(text, "in an act", at - 1, ends))
-
-
-@each_reference
-async def test_a_reply_that_is_lost_is_unknown_and_nothing_is_done_twice(
-    text: str, output: Any, figure: Callable[[str], None]
-) -> None:
-    def lost() -> None:
-        raise ConnectionLostError("the connection ended", server="s", tool="do", sent=True)
-
-    ends: list[str] = []
-    for at in count(1):
-        world, store = World(at, lost), Kept()
-        run = await begun(text, world, store)
-        if world.acts < at:
-            break
-        ends.append(sound(run, world, store, output))
-    figure(told(text, "from its reply", at - 1, ends))
 
 
 @each_reference

@@ -12,8 +12,9 @@ from luthier.clock import FakeClock
 from luthier.errors import ConnectError, RunLostError
 from luthier.workflows import Entry
 from luthier.workflows.record import AttemptFailed, RunTaken
-from tests.workflows.drills import NESTED, RUN, TRY, Kept, World, begun, gone_on
+from tests.workflows.drills import RUN, Kept, World, begun, gone_on
 from tests.workflows.house import LONG
+from tests.workflows.references import NESTED, TRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,7 +26,10 @@ from luthier.workflows.taking import Taken, take
 from luthier.workflows.waiting import news_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from luthier.spec import Ensemble
+    from luthier.workflows.journal import Ledger
     from luthier.workflows.plan import Plan
     from luthier.workflows.record import Entry
     from luthier.workflows.run import Run
@@ -119,7 +123,8 @@ class Execution:
         past, services = self._recorder.past, self._services
         if past:
             now = services.clock.now()
-            self._driver.news = await news_for(self.id, past, services.people, now)
+            with _left_on_a_fault(services.ledger):
+                self._driver.news = await news_for(self.id, past, services.people, now)
 
     async def _clear(self, run: Run) -> None:
         """Take back what nobody needs to decide any more, and what was decided and is in the record now."""
@@ -139,17 +144,27 @@ class Execution:
         """Run an ensemble inside this one; that of a run that was resumed may have begun before."""
         id, ledger, store = inner_id(caller), self._services.ledger, self._services.runs
         if ledger is not None and ledger.resumed and store is not None:
-            row = await asyncio.to_thread(store.row, id)
-            if row is not None:
-                now, digest = self._services.clock.now(), self._services.plans.of(inner).digest()
-                try:
+            took = None
+            with _left_on_a_fault(ledger):
+                row = await asyncio.to_thread(store.row, id)
+                if row is not None:
+                    now, digest = self._services.clock.now(), self._services.plans.of(inner).digest()
                     took = await asyncio.to_thread(take, store, row, digest, now)
-                except LuthierError as error:
-                    ledger.fail(error)  # no failure of the step: all of it is left as it is
-                    raise
+            if took is not None:
                 made = resumed(inner, took, services=self._services, caller=caller)
                 return await made.run()
         return await prepared(inner, given, services=self._services, context=caller, id=id).run()
+
+
+@contextmanager
+def _left_on_a_fault(ledger: Ledger | None) -> Iterator[None]:
+    """Where a run cannot be gone on with, that is no failure of a step: all of it is left as it is."""
+    try:
+        yield
+    except LuthierError as error:
+        if ledger is not None:
+            ledger.fail(error)
+        raise
 
 
 def prepared(
