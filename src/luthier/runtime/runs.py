@@ -286,7 +286,7 @@ class Runs:
         try:
             run = await made.run()
         except StoreError as error:
-            if not made.kept:
+            if not durable or not await asyncio.to_thread(self._may_be_there, made.id):
                 raise
             hint = f"{error.hint} Then go on with the run: luthier runs resume {made.id}".strip()
             raise StoreError(error.message, hint=hint) from error
@@ -297,6 +297,13 @@ class Runs:
         finally:
             self._live.pop(made.id, None)
             self._forget(made.id)
+
+    def _may_be_there(self, id: str) -> bool:
+        """Whether any of it was written, or nobody can tell: of a write whose answer was lost, say."""
+        try:
+            return self._store.row(id) is not None
+        except StoreError:
+            return True
 
     async def _watch(self) -> None:
         """Give signs of life, and see which runs other processes want to end, while durable ones go on."""

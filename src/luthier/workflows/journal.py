@@ -105,7 +105,6 @@ class Writer:
                 self.store.create(batch.row, batch.entries)
             else:
                 self.store.append(batch.run, batch.entries, row=batch.row)
-            batch.ledger.kept = True
         except LuthierError as error:
             batch.ledger.fail(error)
         except Exception as error:  # noqa: BLE001  (given to whoever drives the run)
@@ -115,14 +114,12 @@ class Writer:
 class Ledger:
     """The records of a durable run and of all runs inside it, as they are written. On one loop.
 
-    `resumed`: it is gone on with. `kept`: some of it is in the store. `leaving`: the process stops, and
-    the run stays as it is.
+    `resumed`: it is gone on with. `leaving`: the process stops, and the run stays as it is.
     """
 
     def __init__(self, writer: Writer, *, resumed: bool = False) -> None:
         self.writer = writer
         self.resumed = resumed
-        self.kept = resumed
         self.leaving = False
         self.fault: LuthierError | None = None
         self._loop = asyncio.get_running_loop()

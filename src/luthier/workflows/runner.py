@@ -102,12 +102,6 @@ class Execution:
         return self._recorder.journal is not None
 
     @property
-    def kept(self) -> bool:
-        """Whether it is durable and in the store, so that it can be gone on with."""
-        journal = self._recorder.journal
-        return journal is not None and journal.ledger.kept
-
-    @property
     def row(self) -> RunRow:
         """How it stands while it goes on."""
         journal = self._recorder.journal
