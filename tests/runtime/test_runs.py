@@ -85,6 +85,39 @@ async def test_a_run_of_which_nothing_could_be_written_is_not_to_be_gone_on_with
     assert "resume" not in caught.value.hint
 
 
+class LateRuns(FaultyRuns):
+    """Tells of one run as it was, that many times."""
+
+    def __init__(self, store: MemoryRuns, row: RunRow, times: int) -> None:
+        super().__init__(store, 1000)
+        self._row = row
+        self._times = times
+
+    def row(self, run: str) -> RunRow | None:
+        self._times -= 1
+        return self._row if self._times >= 0 else super().row(run)
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+async def test_who_comes_when_it_has_ended_is_told_so_whenever_that_was(tmp_path: Path, times: int) -> None:
+    store = MemoryRuns()
+    row = await cut_off(tmp_path, store, 2)
+    async with opened(tmp_path, store, ensembles=[steps()]) as rt:
+        assert (await rt.runs.resume(row.id)).success
+    whole = store.read(row.id)
+    late = msgspec.structs.replace(row, owner="gone", beat_at=0.0)
+    async with opened(tmp_path, LateRuns(store, late, times), ensembles=[steps()]) as rt:
+        with pytest.raises(RunError, match="has ended: ok"):
+            await rt.runs.resume(row.id)
+    async with opened(tmp_path, LateRuns(store, late, times), ensembles=[steps()]) as rt:
+        if times:
+            assert (await rt.runs.cancel(row.id)).status == "ok"
+        else:
+            with pytest.raises(RunError, match="has ended: ok"):
+                await rt.runs.cancel(row.id)
+    assert store.read(row.id) == whole
+
+
 async def test_it_goes_on_in_another_runtime(tmp_path: Path) -> None:
     store = MemoryRuns()
     row = await cut_off(tmp_path, store, 2)

@@ -248,6 +248,8 @@ class Runs:
         found = ensemble or self._find(row.ensemble, row.file)
         now = self._clock.now()
         taken = await asyncio.to_thread(take, self._store, row, self._services.plans.of(found).digest(), now)
+        if taken.ended:  # meanwhile, by another process
+            self._open_root(await asyncio.to_thread(self.get, id))
         services = self._served(*observers, ledger=Ledger(self._writer, resumed=True))
         try:
             self._live[id] = made = resumed(found, taken, services=services)
@@ -271,6 +273,10 @@ class Runs:
         except (RunChangedError, NotFoundError) as error:
             _log.warning("the run %s is ended as it is: %s", row.id, error)
             await asyncio.to_thread(end_here, self._store, row, self._clock.now())
+            return
+        except RunLostError:
+            raise
+        except RunError:  # it has ended by itself meanwhile
             return
         made.cancel()
         await self._tracked(made)
