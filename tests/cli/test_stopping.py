@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from luthier.govern import AuditPlaces, verify
 from luthier.spec import load_project
+from tests.ended import gone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,19 +62,6 @@ def server_pid(project: Path) -> int:
     return int((project / "called").read_text())
 
 
-def gone(pid: int) -> bool:
-    """Whether the process ends within the bound."""
-    try:
-        watched = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    poll = select.poll()
-    poll.register(watched, select.POLLIN)
-    ended = bool(poll.poll(BOUND * 1000))
-    os.close(watched)
-    return ended
-
-
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_first_signal_stops_servers_and_exits_with_its_status(
     project: Path, number: signal.Signals, status: int
@@ -86,7 +73,7 @@ def test_the_first_signal_stops_servers_and_exits_with_its_status(
     assert process.returncode == status
     assert out == ""
     assert "Traceback" not in err
-    assert gone(pid)
+    assert gone(pid, BOUND)
 
 
 def test_after_an_interrupt_the_audit_log_is_whole_and_says_cancelled(project: Path) -> None:
@@ -111,4 +98,4 @@ def test_the_second_signal_kills_a_server_that_will_not_go(project: Path) -> Non
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=BOUND)
     assert process.returncode == 130
-    assert gone(pid)
+    assert gone(pid, BOUND)

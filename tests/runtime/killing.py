@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from luthier.govern import AuditPlaces, verify
 from luthier.spec import load_project
 from luthier.store import DEFAULT
 from luthier.workflows.record import RunEnded
+from tests.ended import gone
 from tests.runtime.dying import FAILED, UNKNOWN
 from tests.workflows.house import read
 from tests.workflows.references import CHILD
@@ -63,19 +63,6 @@ def acts(project: Path) -> tuple[Counter[str], list[int]]:
     return Counter(line for line in lines if not line.startswith("pid ")), pids
 
 
-def gone(pid: int) -> bool:
-    """Whether the process ends within the bound."""
-    try:
-        watched = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    poll = select.poll()
-    poll.register(watched, select.POLLIN)
-    ended = bool(poll.poll(BOUND * 1000))
-    os.close(watched)
-    return ended
-
-
 async def gone_on(project: Path) -> tuple[RunRow, RunEnded] | None:
     """The run, gone on with here if it has not ended; None where nothing of it was ever written."""
     async with Runtime.open(project / "luthier.yaml") as runtime:
@@ -101,7 +88,7 @@ def sound(project: Path, found: tuple[RunRow, RunEnded] | None, output: Any) -> 
     """How it ended, when all is as it must be: nothing twice, no orphan, record and audit whole."""
     counts, pids = acts(project)
     assert [key for key, times in counts.items() if times > 1 and not key.startswith("~")] == []
-    assert all(gone(pid) for pid in pids)
+    assert all(gone(pid, BOUND) for pid in pids)
     places = AuditPlaces(load_project(project / "luthier.yaml"), os.environ)
     if (key := places.known_key()) is not None:
         assert verify(places.segments, key, places.checkpoints).faults == ()

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from luthier import Runtime
+from tests.ended import gone
 from tests.runtime import killing
-from tests.runtime.killing import KILLED, acts, gone, made
+from tests.runtime.killing import BOUND, KILLED, acts, made
 from tests.workflows.faulty import ALL
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ async def sound(project: Path, run: Run | None) -> str:
     """How it ended, when all is as it must be."""
     counts, pids = acts(project)
     assert counts["pay"] <= 1, "what was approved once is done once"
-    assert all(gone(pid) for pid in pids)
+    assert all(gone(pid, BOUND) for pid in pids)
     async with Runtime.open(project / "luthier.yaml") as runtime:
         assert await runtime.approvals.list() == (), "nothing is left to decide about"
         assert all(row.ended_at is not None for row in runtime.runs.list())

@@ -123,21 +123,14 @@ def request_of(
 ) -> Request:
     """The request for a call; `redact` takes known secrets out of what is shown."""
     wanted = call.call
-    context = wanted.context
-    leaves = list(leaves_of(wanted.arguments))
-    return Request(
+    return _request(
+        wanted.context,
+        wanted.arguments,
+        redact,
         id=id,
         binding=binding_of(call),
         uri=str(wanted.uri),
         call=wanted.id,
-        principals=context.principals,
-        run=context.run,
-        root=context.root,
-        step=context.step,
-        durable=context.durable,
-        arguments=tuple(_argument(at, value, label, redact) for at, value, label in leaves[:MOST]),
-        more=max(len(leaves) - MOST, 0),
-        control=tag_of(context.control),
         rule=decision.rule,
         place=decision.place,
         reason=decision.reason,
@@ -150,7 +143,6 @@ def asked_of(
     question: Question, context: CallContext, *, id: str, now: float, redact: Callable[[str], str] = str
 ) -> Request:
     """The request for a question of a step."""
-    leaves = list(leaves_of(question.shown))
     prompt = question.prompt
     secret = prompt.whole.confidentiality is Confidentiality.secret
     text = WITHHELD if secret else redact(prompt.value)
@@ -161,20 +153,15 @@ def asked_of(
         [prompt.whole.to_json(), question.shown.whole.to_json(), context.control.to_json()],
         [context.principals, context.run, context.step, context.attempt],
     )
-    return Request(
+    return _request(
+        context,
+        question.shown,
+        redact,
         id=id,
         binding=hashlib.sha256(_encode_in_order(bound)).hexdigest(),
         what=question.what,
         uri=question.uri,
         call=question.call,
-        principals=context.principals,
-        run=context.run,
-        root=context.root,
-        step=context.step,
-        durable=context.durable,
-        arguments=tuple(_argument(at, value, label, redact) for at, value, label in leaves[:MOST]),
-        more=max(len(leaves) - MOST, 0),
-        control=tag_of(context.control),
         prompt=_cut(escape(text)),
         said=tag_of(prompt.whole),
         schema=question.schema,
@@ -184,6 +171,24 @@ def asked_of(
         reason="",
         asked=now,
         expires=now + question.life,
+    )
+
+
+def _request(
+    context: CallContext, shown: Labelled[Any], redact: Callable[[str], str], **rest: Any
+) -> Request:
+    """Whose it is and what is shown of it: the same of every request."""
+    leaves = list(leaves_of(shown))
+    return Request(
+        principals=context.principals,
+        run=context.run,
+        root=context.root,
+        step=context.step,
+        durable=context.durable,
+        arguments=tuple(_argument(at, value, label, redact) for at, value, label in leaves[:MOST]),
+        more=max(len(leaves) - MOST, 0),
+        control=tag_of(context.control),
+        **rest,
     )
 
 
