@@ -12,9 +12,10 @@ import pytest
 
 from luthier.clock import settle
 from luthier.serve import Service
-from luthier.serve.direct import PATIENCE, VOUCHED, Direct
-from luthier.testing import FakeClock, MemoryState
+from luthier.serve.direct import LISTEN, PATIENCE, VOUCHED, Direct
+from luthier.testing import FakeClock, MemoryServer, MemoryState
 from luthier.trace import PARENT, Trace
+from luthier.wire import Hang
 from tests.serve.house import greeter, house
 from tests.serve.test_http import BOSS, CI, asked, served
 
@@ -180,10 +181,14 @@ class Exchange:
             "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         }
         self._given = [{"type": "http.request", "body": json.dumps(body).encode()}]
+        self.left = asyncio.Event()
         self.task = asyncio.create_task(app(scope, self._receive, self._send))
 
     async def _receive(self) -> dict[str, Any]:
-        return self._given.pop(0)
+        if self._given:
+            return self._given.pop(0)
+        await self.left.wait()
+        return {"type": "http.disconnect"}
 
     async def _send(self, message: Any) -> None:
         self.sent.append(message)
@@ -280,6 +285,37 @@ async def test_whoever_is_called_off_while_waiting_calls_the_tool_off(tmp_path: 
         exchange.task.cancel()
         await service.idle()  # the call would never end by itself
         assert not exchange.sent
+
+
+async def test_whoever_goes_away_in_a_call_has_it_called_off(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before_the_sdk(tmp_path, clock) as (direct, service, _):
+        for waited in (LISTEN, PATIENCE + LISTEN):
+            await Exchange(direct, "one", message("ping")).task
+            exchange = Exchange(direct, "one", message("tools/call", {"name": "hang"}))
+            await clock.advance(waited)
+            assert not exchange.task.done()
+            exchange.left.set()
+            await exchange.task
+            await service.idle()  # the call would never end by itself
+
+
+async def test_a_connection_that_is_closed_in_a_call_has_it_called_off(tmp_path: Path) -> None:
+    at_work, made = asyncio.Event(), list[Service]()
+
+    def hang(_: Any) -> Hang:
+        at_work.set()
+        return Hang()
+
+    server = MemoryServer("greeter", {"hang": hang, "greet": "Hello"})
+    async with served(tmp_path, serve={"tools": TOOLS}, server=server, made=made) as url:
+        session = await opened(url)
+        assert (await posted(url, message("tools/call", {"name": "greet"}), session))[1] == "application/json"
+        waiting = asyncio.create_task(posted(url, message("tools/call", {"name": "hang"}), session))
+        async with asyncio.timeout(PATIENCE):
+            await at_work.wait()
+            waiting.cancel()
+            await made[0].idle()  # it would never end by itself
 
 
 async def test_a_second_call_of_the_same_id_is_for_the_sdk_to_judge(tmp_path: Path) -> None:

@@ -34,6 +34,9 @@ VOUCHED = 60.0
 PATIENCE = 15.0
 """Seconds of silence after which whoever waits, and what stands between, is shown that we are still here."""
 
+LISTEN = 0.1
+"""Seconds after which whoever waits is listened for, as they may have gone away; what is quicker is not."""
+
 VERSIONS = frozenset({"2025-06-18", "2025-11-25"})
 """Revisions whose sessions are known by header, and whose results have the same form."""
 
@@ -105,9 +108,10 @@ class Direct:
             return
         asked = _asked(scope)
         if asked is not None and self._knows(asked):
-            body, receive = await _read(receive)
-            if body is not None and await self._took(body, asked, send):
+            body, again = await _read(receive)
+            if body is not None and await self._took(body, asked, receive, send):
                 return
+            receive = again
         await self._app(scope, receive, self._watched(scope, send))
 
     # Sessions.
@@ -141,7 +145,7 @@ class Direct:
 
     # Calls.
 
-    async def _took(self, body: bytes, asked: _Asked, send: Send) -> bool:
+    async def _took(self, body: bytes, asked: _Asked, receive: Receive, send: Send) -> bool:
         """Whether the message was answered here."""
         try:
             message = msgspec.json.decode(body, type=_Message)
@@ -156,9 +160,9 @@ class Direct:
             return False
         if call.meta.get("progressToken") is not None or (asked.session, message.id) in self._flights:
             return False
-        return await self._called(call, message.id, asked, send)
+        return await self._called(call, message.id, asked, receive, send)
 
-    async def _called(self, call: _Call, id: str | int, asked: _Asked, send: Send) -> bool:
+    async def _called(self, call: _Call, id: str | int, asked: _Asked, receive: Receive, send: Send) -> bool:
         """Make the call and answer it; False where it is not one of those that are made here."""
         flight = self._flights[asked.session, id] = _Flight()
         try:
@@ -168,7 +172,15 @@ class Direct:
             if task is None:
                 return False
             flight.begin(task)
-            await self._answer(task, id, asked, send)
+            if await self._done(task, LISTEN):
+                await self._answer(task, id, asked, send)
+                return True
+            leaving = asyncio.ensure_future(_left(receive))
+            leaving.add_done_callback(lambda _: flight.cancel())
+            try:
+                await self._answer(task, id, asked, send)
+            finally:
+                leaving.cancel()
         finally:
             del self._flights[asked.session, id]
             flight.cancel()  # where whoever waits for it was called off
@@ -177,7 +189,7 @@ class Direct:
     async def _answer(self, task: asyncio.Task[Answer], id: str | int, asked: _Asked, send: Send) -> None:
         """In one piece; what takes long becomes a stream after all, whose comments show that we are here."""
         headers = [(_SESSION, asked.session)]
-        if await self._done(task):
+        if await self._done(task, PATIENCE - LISTEN):
             text = _reply(task, id, asked.version)
             headers += [(b"content-type", _JSON.encode()), (b"content-length", b"%d" % len(text))]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -188,14 +200,16 @@ class Direct:
         done = False
         while not done:
             await send({"type": "http.response.body", "body": b": working\n\n", "more_body": True})
-            done = await self._done(task)
+            done = await self._done(task, PATIENCE)
         event = b"event: message\ndata: %s\n\n" % _reply(task, id, asked.version)
         await send({"type": "http.response.body", "body": event})
 
-    async def _done(self, task: asyncio.Task[Answer]) -> bool:
-        """Wait for it, for a while."""
+    async def _done(self, task: asyncio.Task[Answer], seconds: float) -> bool:
+        """Wait for it, so long."""
+        if task.done():
+            return True
         try:
-            async with Deadline(self._clock, PATIENCE):
+            async with Deadline(self._clock, seconds):
                 await asyncio.wait((task,))
         except TimeoutError:
             return False
@@ -222,6 +236,12 @@ def _asked(scope: Scope) -> _Asked | None:
 
 def _header(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> bytes:
     return next((value for name, value in headers if name.lower() == wanted), b"")
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until whoever asked goes away."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _read(receive: Receive) -> tuple[bytes | None, Receive]:
