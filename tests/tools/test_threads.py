@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from contextvars import ContextVar
 from functools import partial
 
 import pytest
 
 from luthier.clock import settle
-from luthier.tools.threads import in_thread
+from luthier.tools.threads import IDLE, in_thread
 
 place: ContextVar[str] = ContextVar("place", default="nowhere")
 
 
 async def test_the_function_runs_in_a_daemon_thread_of_that_name_and_the_loop_goes_on() -> None:
-    seen: list[threading.Thread] = []
+    seen: list[tuple[bool, str]] = []
     may_end = threading.Event()
 
     def function() -> str:
-        seen.append(threading.current_thread())
+        thread = threading.current_thread()
+        assert thread is not threading.main_thread()
+        seen.append((thread.daemon, thread.name))
         assert may_end.wait(10)
         return "done"
 
@@ -31,8 +35,7 @@ async def test_the_function_runs_in_a_daemon_thread_of_that_name_and_the_loop_go
     assert not task.done()
     may_end.set()
     assert await task == "done"
-    assert (seen[0].daemon, seen[0].name) == (True, "custom://add")
-    assert seen[0] is not threading.current_thread()
+    assert seen == [(True, "custom://add")]
 
 
 @pytest.mark.parametrize(
@@ -79,10 +82,8 @@ async def test_cancelled_it_returns_at_once_and_what_the_function_does_later_har
 
 def test_a_function_that_ends_after_its_loop_harms_nobody() -> None:
     may_end, has_ended = threading.Event(), threading.Event()
-    threads: list[threading.Thread] = []
 
     def function() -> None:
-        threads.append(threading.current_thread())
         assert may_end.wait(10)
         has_ended.set()
 
@@ -94,8 +95,7 @@ def test_a_function_that_ends_after_its_loop_harms_nobody() -> None:
     asyncio.run(give_up())
     may_end.set()
     assert has_ended.wait(10)
-    threads[0].join(10)
-    assert not threads[0].is_alive()
+    assert asyncio.run(in_thread(lambda: "still here", name="t")) == "still here"
 
 
 def test_the_process_ends_though_a_function_never_does() -> None:
@@ -118,3 +118,51 @@ async def test_many_run_side_by_side() -> None:
     barrier = threading.Barrier(20, timeout=10)
     tasks = [in_thread(partial(barrier.wait), name=f"t{number}") for number in range(20)]
     assert sorted(await asyncio.gather(*tasks)) == list(range(20))
+
+
+async def test_a_thread_that_has_nothing_to_do_has_the_next_job() -> None:
+    first = await in_thread(threading.get_ident, name="a")
+    assert await in_thread(threading.get_ident, name="b") == first
+
+
+async def test_only_a_few_are_kept() -> None:
+    barrier = threading.Barrier(IDLE + 4, timeout=10)
+    seen: list[threading.Thread] = []
+
+    def meet() -> None:
+        seen.append(threading.current_thread())
+        barrier.wait()
+
+    await asyncio.gather(*(in_thread(meet, name="t") for _ in range(IDLE + 4)))
+    for thread in set(seen):
+        thread.join(0 if thread.name == "luthier-idle" else 10)
+    assert sum(thread.is_alive() for thread in set(seen)) <= IDLE
+
+
+async def test_what_a_function_gave_is_not_kept_by_its_thread() -> None:
+    class Big:
+        pass
+
+    big = await in_thread(Big, name="t")
+    gone = weakref.ref(big)
+    await in_thread(lambda: None, name="t")  # the same thread, which has let go of it by now
+    del big
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_fork_does_not_count_on_threads_that_did_not_come_along() -> None:
+    program = (
+        "import asyncio, os, warnings\n"
+        "from luthier.tools.threads import in_thread\n"
+        "warnings.simplefilter('ignore')\n"
+        "def here(): return asyncio.run(asyncio.wait_for(in_thread(lambda: 'here', name='t'), 20))\n"
+        "print(here(), flush=True)\n"
+        "if (child := os.fork()):\n"
+        "    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "print(here(), flush=True)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "here\nhere\n", "")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
 import textwrap
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from luthier.clock import settle
 from luthier.taint import SECRET, UNTRUSTED, Labelled
 from luthier.tools import Envelope, Reply
-from tests.workflows.house import LONG, House
+from tests.workflows.house import House
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -452,26 +449,3 @@ class TestHowItFails:
         desk.script("def run(context): return 1")
         error = await error_of(desk, text=desk.text('"${[1]}"'))
         assert error["kind"] == "arguments"
-
-
-async def test_a_loop_that_is_gone_does_not_bring_the_thread_down(tmp_path: Path) -> None:
-    from luthier.workflows.operations.threads import in_thread
-
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-
-    def abandon() -> None:
-        async def work() -> None:
-            task = asyncio.get_running_loop().create_task(in_thread(pipe.read_text))
-            await settle()
-            task.cancel()
-            await settle()
-
-        asyncio.run(work())
-
-    thread = threading.Thread(target=abandon)
-    thread.start()
-    thread.join(LONG)
-    pipe.write_text("go on")
-    done = await in_thread(lambda: "still here")
-    assert done.value == "still here"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from luthier.errors import StepError
 from luthier.redaction import logger
 from luthier.taint import Labelled, join
+from luthier.tools.threads import tried
 from luthier.workflows.operations.jsonlike import copied, own_copy
 from luthier.workflows.operations.scripts import Scripts
-from luthier.workflows.operations.threads import in_thread
 from luthier.workflows.record import NULL
 from luthier.workflows.retries import Outcome
 
@@ -123,7 +123,7 @@ def _written(attempt: Attempt, context: ScriptContext) -> Labelled[Any]:
 async def _called(attempt: Attempt, path: Path, script: str, context: ScriptContext) -> Any:
     performance = _Performance(path, context)
     try:
-        done = await in_thread(performance)
+        done = await tried(performance, name="luthier-code")
     except asyncio.CancelledError:
         if not performance.stop():
             attempt.notes.append(ABANDONED)
