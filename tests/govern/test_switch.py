@@ -312,6 +312,25 @@ class TestTheStore:
         watching.cancel()
         await asyncio.wait({watching})
 
+    async def test_a_watcher_that_is_stopped_leaves_nobody_behind_in_the_store(self) -> None:
+        reading, leave = threading.Event(), threading.Event()
+
+        def read() -> None:
+            reading.set()
+            leave.wait(LONG)
+
+        store = Store()
+        store.does = read
+        gate = house(state=store)
+        watching = gate.start(gate.switch.watch(gate.manager.reconnect))
+        assert await asyncio.to_thread(reading.wait, LONG)
+        watching.cancel()
+        await settle()
+        assert not watching.done()
+        leave.set()
+        await asyncio.wait({watching}, timeout=LONG)
+        assert watching.cancelled()
+
     async def test_the_watcher_goes_on_when_a_connection_cannot_be_closed(self) -> None:
         async def close(server: str) -> None:
             raise OSError(server)

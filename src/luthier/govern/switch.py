@@ -112,11 +112,18 @@ class KillSwitch:
         self.off: frozenset[str] = frozenset()
 
     async def watch(self, close: Callable[[str], Awaitable[None]]) -> None:
-        """Look again and again. `close` ends the connections of a server that was turned off."""
+        """Look again and again. `close` ends the connections of a server that was turned off.
+
+        Cancelled, it ends when the look under way has: its thread must not read a store that is being closed.
+        """
         async with asyncio.TaskGroup() as tasks:
             while True:
+                looking = asyncio.create_task(self.look())
                 try:
-                    await self.look()
+                    await asyncio.shield(looking)
+                except asyncio.CancelledError:
+                    await asyncio.gather(looking, return_exceptions=True)
+                    raise
                 except Exception as error:  # noqa: BLE001  (logged; calls find out by themselves)
                     self._unreadable(error)
                 while self._to_close:

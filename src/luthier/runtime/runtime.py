@@ -102,6 +102,7 @@ class Runtime(Joined):
         finally:
             if self._watching is not None:
                 self._watching.cancel()
+                await asyncio.wait({self._watching})
             self._audit.close()
             if self._database is not None:
                 self._database.close()
