@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+
+from tests.uncounted import uncounted
 
 HELP = "from luthier.cli import main; main()"
 
@@ -16,7 +17,7 @@ def loaded(code: str, *arguments: str) -> set[str]:
     """The top-level names of all modules that a fresh interpreter loads for `code`."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", code, *arguments],
-        env={name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")},
+        env=uncounted(),
         capture_output=True,
         text=True,
         timeout=30,

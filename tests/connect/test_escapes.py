@@ -22,6 +22,7 @@ from luthier.connect.launch import prepare
 from luthier.errors import ConnectError
 from luthier.spec import Hole, Launch, LaunchProfile, ServerEntry
 from tests.connect.arsenal import Vector, arm, by_hand, corpus
+from tests.uncounted import uncounted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,7 @@ def test_of_the_corpus_nothing_is_started_over_any_way_in(
     done = subprocess.run(
         [sys.executable, "-m", "tests.connect.escaping", str(tmp_path)],
         cwd=ROOT,
+        env=uncounted(),
         capture_output=True,
         text=True,
         timeout=280,

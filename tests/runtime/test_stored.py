@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from luthier.redaction import redact
 from luthier.spec import ServerEntry
 from luthier.store import Database, SqlServers, SqlState
 from luthier.testing import MemoryServer
+from tests.uncounted import uncounted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -175,7 +175,7 @@ def test_a_look_into_the_store_loads_no_sqlalchemy(registered: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=registered, capture_output=True, text=True, timeout=50, check=False,
-        env={name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")},
+        env=uncounted(),
     )  # fmt: skip
     assert (done.stdout.strip(), done.stderr) == ("set()", "")
 

@@ -12,6 +12,7 @@ import pytest
 from luthier.errors import MockError
 from luthier.testing import ScriptedModel, TestConductor
 from tests.testing.project import write
+from tests.uncounted import uncounted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +52,7 @@ def test_nothing_leaves_the_process(tmp_path: Path) -> None:
     write(tmp_path, CONFIG)
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, str(tmp_path)],
+        env=uncounted(),
         capture_output=True,
         text=True,
         timeout=50,

@@ -14,6 +14,7 @@ import pytest
 
 from luthier.errors import SchemaError
 from luthier.tools.schema import Schema
+from tests.uncounted import uncounted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ print(json.dumps(kept))
 def opened(definitions: list[Any], then: str = "None") -> list[str]:
     """What was opened by compiling and using each of them, and by the expression behind each."""
     done = subprocess.run(
-        [sys.executable, "-c", WATCHED, then], input=json.dumps(definitions),
+        [sys.executable, "-c", WATCHED, then], input=json.dumps(definitions), env=uncounted(),
         capture_output=True, text=True, timeout=50, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
