@@ -6,6 +6,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from luthier.clock import settle
@@ -112,6 +113,23 @@ class TestOneCall:
             request.id,
             "operator (cli)",
         )
+
+    async def test_who_calls_is_told_that_it_passes_only_when_nothing_keeps_it_back_any_more(self) -> None:
+        gate, told = house(), [""]
+
+        async def passed() -> None:
+            assert gate.servers["mail"].calls == [], "nothing has been sent"
+            assert "intent" not in gate.kinds
+            told.append("passed")
+
+        call = intended("mcp://mail/send", {"to": "a"}, run="", step="")
+        call = msgspec.structs.replace(call, passed=passed)
+        assert refused(await gate.gateway.call(call)).kind == "approval"
+        assert told == [""], "a person is asked before"
+        await gate.approvals.approve((await waiting(gate)).id)
+        assert isinstance(await gate.gateway.call(call), ToolResult)
+        assert told == ["", "passed"]
+        assert await gate.approvals.list() == ()
 
     async def test_a_waiting_call_ends_when_it_is_denied(self) -> None:
         gate = house(approval_timeout=60)

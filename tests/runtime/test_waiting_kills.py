@@ -30,7 +30,7 @@ outputs: {sum: "${ask.output.answer}", by: "${ask.output.approver}", told: "${te
 POLICY = "policies: [{name: pay, when: {tool: mcp://s/do}, then: ask, reason: It costs money.}]\n"
 GIVES = {"sum": 7, "by": "operator (python)", "told": 1}
 
-BEGUN, DECIDED, APPROVED = 3, 8, 11
+BEGUN, DECIDED, APPROVED = 3, 7, 11
 """Entries that are written until the question, from its answer to the approval, and from that to the end."""
 
 
@@ -110,7 +110,7 @@ async def test_killed_before_it_waits(project: Path, last: int, figure: Callable
     figure(f"killed behind entry {last} on the way to the question: {end}")
 
 
-@pytest.mark.parametrize("last", [1, 2, 4, 6, DECIDED])
+@pytest.mark.parametrize("last", [1, 2, 4, 5, 6, DECIDED])
 async def test_killed_between_answer_and_approval(
     project: Path, last: int, figure: Callable[[str], None]
 ) -> None:
@@ -118,15 +118,23 @@ async def test_killed_between_answer_and_approval(
     assert await decided(project) == 1
     assert dying(project, last, await root_of(project))
     end = await sound(project, await gone_on(project))
+    assert end == "ok", "nothing was sent, so it is asked for"
     figure(f"killed behind entry {last} after the answer: {end}")
 
 
-@pytest.mark.parametrize("last", [1, 2, 4, 5, APPROVED])
-async def test_killed_after_the_approval(project: Path, last: int, figure: Callable[[str], None]) -> None:
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [(1, "ok"), (2, "ok"), (3, "ok"), (4, "unknown"), (5, "unknown"), (APPROVED, "nothing")],
+)
+async def test_killed_after_the_approval(
+    project: Path, last: int, expected: str, figure: Callable[[str], None]
+) -> None:
+    """The fourth entry says that the call is being sent: from there on nobody knows."""
     await to_the_approval(project)
     assert await decided(project) == 1
     assert dying(project, last, await root_of(project))
     end = await sound(project, await gone_on(project))
+    assert end == expected
     figure(f"killed behind entry {last} after the approval: {end}")
 
 

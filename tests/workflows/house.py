@@ -56,6 +56,8 @@ class Gate:
     async def call(self, call: ToolCall, /) -> ToolResult | Refusal:
         self.calls.append(call)
         answer = self._known(call.uri)
+        if call.passed is not None and not isinstance(answer, Refusal):
+            await call.passed()
         try:
             if callable(answer):
                 answer = answer(call.arguments.value)

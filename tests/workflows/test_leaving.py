@@ -13,11 +13,13 @@ from luthier.errors import ConnectError, RunLostError
 from luthier.workflows import Entry
 from luthier.workflows.record import AttemptFailed, RunTaken
 from tests.workflows.drills import RUN, Kept, World, begun, gone_on
-from tests.workflows.house import LONG
+from tests.workflows.house import LONG, Gate
 from tests.workflows.references import NESTED, TRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from luthier.tools import Refusal, ToolCall, ToolResult
 
 ONE = """
 ensemble: one
@@ -65,6 +67,24 @@ async def test_it_has_not_ended_and_nobody_drives_it() -> None:
     run = await gone_on(ONE, World(), store)
     assert run.error is not None
     assert run.error["kind"] == "unknown"
+
+
+async def test_what_the_gate_had_not_let_pass_is_called_when_it_is_gone_on_with() -> None:
+    """A server that is slow to start, a person who is to be asked: nothing has been sent yet."""
+    world, store, reached = World(), Kept(), asyncio.Event()
+
+    class Slow(Gate):
+        async def call(self, _: ToolCall, /) -> ToolResult | Refusal:
+            reached.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    world.gate = Slow()
+    await left(ONE, world, store, reached.is_set)
+    assert [entry.kind for entry in store.read(RUN)][-3:] == ["StepStarted", "CallSettled", "RunLeft"]
+    again = World()
+    run = await gone_on(ONE, again, store)
+    assert (run.success, again.done["a"]) == (True, 1)
 
 
 async def test_finally_waits_for_the_end_of_the_run() -> None:

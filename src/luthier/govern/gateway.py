@@ -18,7 +18,7 @@ from luthier.events import CallEnded, CallStarted, Observers
 from luthier.govern.access import Access, Denial, is_told, nothing_is_off
 from luthier.govern.arguments import Arguments
 from luthier.govern.endorsement import endorsed, misfit, record_of, source_of
-from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, fold
+from luthier.govern.guard import GateCall, Guard, Ledger, Next, Up, announced, fold
 from luthier.govern.headers import headers_guard
 from luthier.govern.labels import known_label, labelled, unknown
 from luthier.govern.pin_book import PinBook
@@ -101,6 +101,7 @@ class Gateway:
                 *guards,
                 answered,
                 self._unchanged,
+                announced,
                 self._recorder.carried,
             ),
             self._carried,

@@ -58,6 +58,17 @@ class GateCall(msgspec.Struct, frozen=True):
         )
 
 
+def announced(call: GateCall, inner: Next) -> Awaitable[Up]:
+    """The guard that tells whoever calls that nothing keeps the call back any more."""
+    passed = call.call.passed
+    return inner(call) if passed is None else _after(passed, call, inner)
+
+
+async def _after(passed: Callable[[], Awaitable[None]], call: GateCall, inner: Next) -> Up:
+    await passed()
+    return await inner(call)
+
+
 async def said(up: Up) -> Up:
     """The answer of a guard that asks nobody further in.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     None: nobody could.
     `list_age`: how old its server's list of tools may be, in seconds, whatever the entry says.
     `caller` is put in where a tool of this process is called for a client that can be told and asked.
+    `passed` is awaited when the gate has let the call pass, before anything of it is sent.
     """
 
     id: str
@@ -35,3 +37,4 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     forms: dict[str, Any] | None = None
     list_age: float | None = None
     caller: Caller = NOBODY
+    passed: Callable[[], Awaitable[None]] | None = None

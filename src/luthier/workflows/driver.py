@@ -29,7 +29,6 @@ from luthier.workflows.run import Run, run_of
 from luthier.workflows.scope import RunScope, fixed_names, label_named
 from luthier.workflows.scores import last_score
 from luthier.workflows.telling import Teller
-from luthier.workflows.waiting import News
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from luthier.context import CallContext
     from luthier.workflows.operations.attempt import Play
     from luthier.workflows.progress import Progress
+    from luthier.workflows.record import Resumed
     from luthier.workflows.recorder import RunRecorder
     from luthier.workflows.services import Services
 
@@ -92,7 +92,7 @@ class Driver:
         self._cached = False
         self._to_end = False
         self._leaving: asyncio.Future[None] | None = None  # done when all hands have let go
-        self.news = News()  # since the run was left
+        self.decided: Mapping[str, Resumed] = {}  # since the run was left, by step
         self._types: dict[str, Any] = {}
         self._view = RunScope(self._names, self._state)
         self._scope = Scope(self._view, now=now)
@@ -178,9 +178,8 @@ class Driver:
                 outcome = Outcome(error=CALLED_OFF, label=progress.control, cancelled=True)
                 self._settle(progress.key, progress.attempt, outcome)
             else:
-                lost = called and progress.key not in self.news.unmade
-                self._hands[progress.key] = self._hand(progress.key, progress.attempt, lost=lost)
-        for step, decided in self.news.decided.items():
+                self._hands[progress.key] = self._hand(progress.key, progress.attempt, lost=called)
+        for step, decided in self.decided.items():
             if step in self._state.suspended and self._state.stopped is None:
                 self._append(decided, step, self._state.nodes[step].attempt)
         self._advance()

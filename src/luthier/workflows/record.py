@@ -99,7 +99,7 @@ class StepStarted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CallIntended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A call is about to be handed to the gate."""
+    """The gate has let a call pass, and it is about to be sent: from here on it may have been."""
 
     call: str
     uri: str
@@ -107,7 +107,10 @@ class CallIntended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CallSettled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How the call came back: ok, error (the tool's own), or the kind of the refusal or fault."""
+    """How the call came back: ok, error (the tool's own), or the kind of the refusal or fault.
+
+    One that did not pass the gate was never intended.
+    """
 
     call: str
     outcome: str

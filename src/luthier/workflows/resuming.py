@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def at_work(state: State, entries: Iterable[Entry]) -> list[tuple[Progress, bool]]:
-    """The steps that were at work after these entries, each with whether it had made a call."""
+    """The steps that were at work after these entries, each with whether a call of it may have been sent."""
     called: dict[str, bool] = {}
     for entry in entries:
         if isinstance(entry.data, StepStarted):

@@ -23,7 +23,7 @@ from luthier.workflows.fields import initial_state
 from luthier.workflows.owners import claim, release
 from luthier.workflows.recorder import RunRecorder
 from luthier.workflows.taking import Taken, take
-from luthier.workflows.waiting import news_for
+from luthier.workflows.waiting import decisions_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +118,7 @@ class Execution:
         if past:
             now = services.clock.now()
             with _left_on_a_fault(services.ledger):
-                self._driver.news = await news_for(self.id, past, services.people, now)
+                self._driver.decided = await decisions_for(self.id, past, services.people, now)
 
     async def _clear(self, run: Run) -> None:
         """Take back what nobody needs to decide any more, and what was decided and is in the record now."""

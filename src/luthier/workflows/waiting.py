@@ -6,31 +6,18 @@ So a process that ends anywhere in between loses none and uses none twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from luthier.taint import Labelled
 from luthier.workflows.operations.hitl import decision_of
 from luthier.workflows.record import Resumed, StepEnded, Suspended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from luthier.govern import Desk, Request
     from luthier.workflows.record import Entry
-
-
-class News(msgspec.Struct, frozen=True):
-    """What a run that is gone on with learns: what was decided, and which calls were never made.
-
-    Both by step. A call whose request still lies there has not passed the gate.
-    """
-
-    decided: Mapping[str, Resumed] = {}
-    unmade: frozenset[str] = frozenset()
 
 
 def waits_of(entries: Iterable[Entry]) -> dict[str, Suspended]:
@@ -44,10 +31,12 @@ def waits_of(entries: Iterable[Entry]) -> dict[str, Suspended]:
     return found
 
 
-async def news_for(run: str, entries: Iterable[Entry], desk: Desk | None, now: float) -> News:
-    """What there is to learn for a run with this record. Raises StoreError."""
+async def decisions_for(
+    run: str, entries: Iterable[Entry], desk: Desk | None, now: float
+) -> Mapping[str, Resumed]:
+    """What was decided for the steps of a run with this record. Raises StoreError."""
     if desk is None:
-        return News()
+        return {}
     requests = {request.id: request for request in await desk.approvals.list()}
     decided = {}
     for step, data in waits_of(entries).items():
@@ -57,8 +46,7 @@ async def news_for(run: str, entries: Iterable[Entry], desk: Desk | None, now: f
     for request in requests.values():
         if run in (request.run, request.root):
             desk.know(request)
-    calls = (one for one in requests.values() if one.run == run and one.what == "call")
-    return News(decided, frozenset(one.step for one in calls))
+    return decided
 
 
 async def is_decided(requests: Iterable[str], desk: Desk) -> bool:

@@ -1,8 +1,14 @@
-"""Calls through the gate, as operations make them: written into the run's record before and after."""
+"""Calls through the gate, as operations make them: written into the run's record before and after.
+
+The intent is written when the gate has let the call pass, right before it is sent. What ends before that,
+while a person is to be asked perhaps, can be done again.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from luthier.errors import StepError, kind_of
 from luthier.govern.approval import LONG_LIFE
@@ -22,19 +28,22 @@ LOST = "See whether it was done. A tool that may be called twice can be named un
 
 
 async def settled(attempt: Attempt, call: ToolCall) -> ToolResult | Refusal:
-    """Call, with the intent recorded before and the outcome after, whatever it is.
+    """Call, with the intent recorded before it is sent and the outcome after, whatever it is.
 
     Raises StepError of the kind `unknown` where the attempt made it once before, and twice may do harm.
     """
     if attempt.lost and not attempt.harmless:
         message = f"the process ended while {call.uri} was called, so what became of the call is not known"
         raise StepError("unknown", message, hint=LOST)
+
+    async def passed() -> None:
+        attempt.tell(CallIntended(call=call.id, uri=str(call.uri), arguments=call.arguments))
+        await attempt.committed()
+
     clock = attempt.services.clock
-    attempt.tell(CallIntended(call=call.id, uri=str(call.uri), arguments=call.arguments))
-    await attempt.committed()
     began, outcome = clock.monotonic(), "cancelled"
     try:
-        answer = await attempt.services.gateway.call(call)
+        answer = await attempt.services.gateway.call(msgspec.structs.replace(call, passed=passed))
         outcome = answer.kind if isinstance(answer, Refusal) else "error" if answer.is_error else "ok"
         return answer
     except Exception as error:
