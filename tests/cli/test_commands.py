@@ -160,13 +160,9 @@ def test_a_store_that_is_broken_is_told_of_without_a_traceback_and_in_one_docume
 ) -> None:
     (project / ".luthier").mkdir(exist_ok=True)
     (project / ".luthier" / "luthier.db").write_text("garbage" * 1000)
-    for words, status in (
-        (("call", "mcp://greeter/greet"), 3),
-        (("tools", "diff", "greeter"), 1),
-        (("tools", "list"), 1),
-    ):
+    for words in (("call", "mcp://greeter/greet"), ("tools", "diff", "greeter"), ("tools", "list")):
         done = cli(*words, "--json")
-        assert done.exit_code == status
+        assert done.exit_code == 3
         assert json.loads(done.stdout)
         assert "Traceback" not in done.output
 
@@ -482,9 +478,19 @@ def test_a_server_that_is_turned_off_is_not_called_and_says_so(cli: Cli, project
     cli("servers", "disable", "greeter")
     assert "turned off" in cli("servers", "list").stdout
     assert json.loads(cli("servers", "list", "--json").stdout)["servers"][0]["turned_off"] is True
-    done = cli("call", "mcp://greeter/greet", "-a", "name=Jo")
-    assert done.exit_code == 3
-    assert "luthier servers enable greeter" in done.stderr
+    for words in (
+        ("call", "mcp://greeter/greet", "-a", "name=Jo"),
+        ("run", "hello"),
+        ("tools", "show", "mcp://greeter/greet"),
+        ("tools", "list", "greeter"),
+        ("tools", "diff", "greeter"),
+    ):
+        done = cli(*words)
+        assert done.exit_code == 3, words
+        assert "was turned off" in done.stderr
+    assert "greeter" not in cli("tools", "list").stdout
+    assert "greeter" not in cli("servers", "test").stdout
+    assert cli("servers", "test", "greeter").exit_code == 0
     cli("servers", "enable", "greeter")
     cli("agents", "disable", "ensemble:hello")
     assert cli("run", "hello").exit_code == 3

@@ -261,7 +261,7 @@ async def test_a_call_of_an_unapproved_server_is_refused_with_what_to_do_and_sta
         await gate.settled(gate.gateway.manifest("lute", CallContext()))
     assert caught.value.refusal_kind == "approval"
     assert await gate.settled(gate.gateway.tools(CallContext())) == ()
-    assert gate.gateway.servers(CallContext()) == ()
+    assert await gate.gateway.servers(CallContext()) == ()
     assert gate.servers["lute"].connections == 0
     assert gate.kinds == ["verdict refused"] * 3
 
@@ -348,7 +348,7 @@ async def test_one_servers_list_tells_what_the_caller_may_use_and_what_was_passe
     odd = MemoryServer("odd", {"x": 1, "y": 2, "z": 3}, definitions={"z": {"inputSchema": "none"}})
     gate = Gate(odd, lute(), odd={"tools": ToolFilter(deny=("y",))}, lute={"allowed_agents": ("bob",)})
     context = CallContext(principals=("ada",))
-    assert gate.gateway.servers(context) == ("odd",)
+    assert await gate.settled(gate.gateway.servers(context)) == ("odd",)
     assert gate.gateway.local_tools() == ()
     manifest = await gate.settled(gate.gateway.manifest("odd", context))
     assert [tool.name for tool in manifest.tools] == ["x"]

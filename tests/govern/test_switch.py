@@ -22,6 +22,8 @@ from luthier.wire.behaviour import Hang
 from tests.govern.kit import Gate, intended
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from luthier.govern.guard import Up
 
 AGENT = ("operator", "ensemble:x", "reviewer")
@@ -34,6 +36,18 @@ def lute(**tools: Any) -> MemoryServer:
 
 def house(*servers: MemoryServer, **rest: Any) -> Gate:
     return Gate(*(servers or (lute(),)), switched=True, **rest)
+
+
+QUESTIONS: dict[str, Callable[[Gate], Awaitable[Any]]] = {
+    "tool": lambda gate: gate.gateway.tool(ToolUri.parse("mcp://lute/play"), CallContext()),
+    "tools of one": lambda gate: gate.gateway.tools(CallContext(), "lute"),
+    "manifest": lambda gate: gate.gateway.manifest("lute", CallContext()),
+    "review": lambda gate: gate.gateway.review("lute", CallContext()),
+    "tools of all": lambda gate: gate.gateway.tools(CallContext()),
+    "servers": lambda gate: gate.gateway.servers(CallContext()),
+}
+"""What may be asked of the gate without a call."""
+LISTS = {"tools of all", "servers"}
 
 
 def refused(up: Up) -> Refusal:
@@ -78,11 +92,23 @@ class TestNewCalls:
         with pytest.raises(NotFoundError) as absent:
             await gate.asked("mcp://lude/play", principals=AGENT)
         assert str(off.value).replace("lute", "lude") == str(absent.value)
-        assert gate.gateway.servers(context) == ()
+        assert await gate.settled(gate.gateway.servers(context)) == ()
         with pytest.raises(NotFoundError):
             await gate.settled(gate.gateway.manifest("lute", context))
         with pytest.raises(Refused, match="turned off"):
             await gate.settled(gate.gateway.manifest("lute", CallContext()))
+
+    @pytest.mark.parametrize("question", QUESTIONS)
+    async def test_whoever_only_asks_about_it_is_told_before_it_is_started(self, question: str) -> None:
+        gate = house()
+        await gate.switches.disable("server:lute")
+        async with asyncio.timeout(LONG):
+            if question in LISTS:
+                assert await QUESTIONS[question](gate) == ()
+            else:
+                with pytest.raises(Refused, match="turned off"):
+                    await QUESTIONS[question](gate)
+        assert gate.servers["lute"].connections == 0
 
     @pytest.mark.parametrize("name", AGENT)
     async def test_a_caller_that_is_off_calls_nothing_and_neither_does_who_calls_for_it(
@@ -269,6 +295,17 @@ class TestTheStore:
         assert gate.kinds[-1] == "verdict refused"
         store.does = None
         assert isinstance(await gate.asked("mcp://lute/play"), ToolResult)
+
+    @pytest.mark.parametrize("question", QUESTIONS)
+    async def test_while_it_cannot_be_read_nothing_is_told(self, question: str) -> None:
+        store = Store()
+        store.does = fail
+        gate = house(state=store)
+        async with asyncio.timeout(LONG):
+            with pytest.raises(Refused, match="cannot be read"):
+                await QUESTIONS[question](gate)
+        assert gate.servers["lute"].connections == 0
+        assert gate.kinds == ["verdict refused"]
 
     async def test_that_it_cannot_be_read_is_logged_once_with_the_reason(
         self, caplog: pytest.LogCaptureFixture

@@ -117,7 +117,9 @@ def _known(context: typer.Context, server: str) -> str:
 @command
 def try_servers(
     context: typer.Context,
-    server: Annotated[str | None, typer.Argument(help="Only this server, even if it is disabled.")] = None,
+    server: Annotated[
+        str | None, typer.Argument(help="Only this server, even if it is disabled or turned off.")
+    ] = None,
     json: JsonOption = False,
 ) -> int:
     """Connect to each server once and list its tools; says what is wrong and what to do about it."""
@@ -127,7 +129,7 @@ def try_servers(
 
     log = start_logging(context)
     project = found_project(context)
-    ids = [server] if server else [entry.id for entry in project.servers.values() if not entry.disabled]
+    ids = [server] if server else _in_use(project)
     reports = run_async(_tested(project, ids, log))
     if json:
         echo(to_json({"servers": [report.to_json() for report in reports]}))
@@ -142,6 +144,11 @@ def try_servers(
         for dropped in report.dropped:
             show_error(SchemaError(f"{report.server}: tool {dropped.name!r} was dropped: {dropped.reason}"))
     return OK if all(report.ok for report in reports) else FAILED
+
+
+def _in_use(project: Project) -> list[str]:
+    off = turned_off(project)
+    return [id for id, entry in project.servers.items() if not entry.disabled and f"server:{id}" not in off]
 
 
 async def _tested(project: Project, ids: list[str], log: tuple[Observer, ...]) -> list[ServerReport]:

@@ -75,6 +75,7 @@ class Gateway:
         self._local = local or LocalTools()
         self._observers = observers or Observers()
         self._clock = clock or SystemClock()
+        self._switch = switch
         self._off = switch.denial if switch is not None else nothing_is_off
         self._access = Access(registry, self._off)
         self._policy = policy or Policy(Policies(), registry, clock=self._clock)
@@ -131,6 +132,7 @@ class Gateway:
         Raises NotFoundError with the nearest names that the caller may see, Refused where the caller may
         know that the tool is there, and WireError when its server cannot be reached.
         """
+        await self._looked(uri, context)
         found = await self._allowed(uri, context, list_age)
         if isinstance(found, Tool):
             return found
@@ -148,7 +150,7 @@ class Gateway:
         if server is not None:
             return (await self.manifest(server, context)).tools
         listed = await asyncio.gather(
-            *(self._listed(id, context, wait=False) for id in self._access.servers(context.principals)),
+            *(self._listed(id, context, wait=False) for id in await self.servers(context)),
             return_exceptions=True,
         )
         found = list(self._local.list())
@@ -160,9 +162,10 @@ class Gateway:
                 found.extend(self._visible(judgement.manifest, context))
         return tuple(found)
 
-    def servers(self, context: CallContext) -> tuple[str, ...]:
+    async def servers(self, context: CallContext) -> tuple[str, ...]:
         """The ids of the servers that the caller may reach, in the order of the registry."""
-        return tuple(self._access.servers(context.principals))
+        await self._looked(ToolUri.mcp("*", "*"), context)
+        return self._access.servers(context.principals)
 
     def local_tools(self) -> tuple[Tool, ...]:
         """The tools of this process, in the order of their addresses."""
@@ -184,6 +187,7 @@ class Gateway:
 
         Raises as `tool` does.
         """
+        await self._looked(ToolUri.mcp(server, "*"), context)
         denial = self._access.server_denial(server, context.principals)
         if denial is not None:
             self._recorder.lookup_refused(
@@ -205,6 +209,7 @@ class Gateway:
 
         Raises as `tool` does.
         """
+        await self._looked(ToolUri.mcp(server, "*"), context)
         denial = self._access.server_denial(server, context.principals)
         if denial is not None:
             raise _refused(denial)
@@ -344,6 +349,12 @@ class Gateway:
         )
 
     # Finding tools
+
+    async def _looked(self, uri: ToolUri, context: CallContext) -> None:
+        """See to it that what is turned off is known: a server that is off is not started to be asked."""
+        if self._switch is not None and (denial := await self._switch.blindness()):
+            self._recorder.lookup_refused(uri, context, denial.rule, denial.place)
+            raise _refused(denial)
 
     def _timed(self, call: ToolCall) -> ToolCall:
         """A call's own time runs from here on, whatever part of it the looking up takes."""

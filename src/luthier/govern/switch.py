@@ -39,6 +39,13 @@ POLL = 0.25
 STALE = 0.75
 """Seconds after which what was seen is too old to let a call pass; then the call looks itself."""
 
+_BLIND = Denial(
+    "What is turned off cannot be read, so nothing is called.",
+    "kill switch",
+    "the state store",
+    "`luthier doctor` looks at the store.",
+)
+
 _log = logger("luthier.govern")
 
 
@@ -154,6 +161,10 @@ class KillSwitch:
         """Whether a server is off, or nobody can tell."""
         return await self._is_blind() or f"server:{server}" in self.off
 
+    async def blindness(self) -> Denial | None:
+        """Why nothing may be used, where nobody can tell what is off; else that is known afterwards."""
+        return _BLIND if await self._is_blind() else None
+
     def denial(self, server: str, principals: tuple[str, ...]) -> Denial | None:
         """Why these may not use that server, or None."""
         return (self.server_denial(server) or self.caller_denial(principals)) if self.off else None
@@ -182,15 +193,7 @@ class KillSwitch:
         )
 
     async def _after_a_look(self, call: GateCall, inner: Next) -> Up:
-        if await self._is_blind():
-            return call.refuse(
-                "denied",
-                "What is turned off cannot be read, so nothing is called.",
-                rule="kill switch",
-                place="the state store",
-                hint="`luthier doctor` looks at the store.",
-            )
-        denial = self.caller_denial(call.call.context.principals)
+        denial = await self.blindness() or self.caller_denial(call.call.context.principals)
         return _refusal(call, denial) if denial else await self._flown(call, inner)
 
     async def _is_blind(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from luthier.caller import NO_LINE, Line, Lines
 from luthier.context import CallContext
-from luthier.errors import NotFoundError, WireError
+from luthier.errors import NotFoundError, Refused, WireError
 from luthier.runtime.parts import answered
 from luthier.taint import UNTRUSTED, Labelled
 from luthier.tools import ToolCall
@@ -100,7 +100,7 @@ class Client:
     async def tools(self, address: ToolUri) -> tuple[Tool, ...]:
         """The tools of an address, or of a pattern of addresses of one server, that the client may use.
 
-        A server that is not there, or out of reach, has none.
+        A server that is not there, or out of reach, has none. None has, while nobody can tell what is off.
         """
         return tuple(tool for tool in await self._listed(address) if _fits(tool, address))
 
@@ -109,7 +109,7 @@ class Client:
             return self._gateway.local_tools()
         try:
             return (await self._gateway.manifest(address.server, self._context(self._ids()))).tools
-        except (NotFoundError, WireError):
+        except (NotFoundError, Refused, WireError):
             return ()
 
     def _context(self, root: str, deadline: float | None = None) -> CallContext:

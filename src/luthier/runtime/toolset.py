@@ -103,7 +103,7 @@ class ToolSet:
         A server out of reach costs itself only: its error stands in the listing. Raises NotFoundError for a
         server that is not registered.
         """
-        asked = servers or self._gateway.servers(self._context)
+        asked = servers or await self._gateway.servers(self._context)
         answers = await asyncio.gather(*map(self._manifest, asked))
         tools = list(self._gateway.local_tools()) if not servers else []
         dropped: list[Dropped] = []
