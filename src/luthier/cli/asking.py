@@ -47,6 +47,7 @@ class Asker:
     def _answered(self, request: Request) -> Answer:
         """What is typed, when it fits; an empty line is a no, and so is the third that does not fit."""
         from luthier.cli.render import echo, paint
+        from luthier.errors import InputError
         from luthier.govern import Answer
         from luthier.govern.deciding import answer_fault
 
@@ -56,7 +57,11 @@ class Asker:
             typed = sys.stdin.readline().strip()
             if not typed:
                 break
-            value = typed_value(typed, request.schema)
+            try:
+                value = typed_value(typed, request.schema)
+            except InputError as error:
+                echo(str(error), sys.stderr)
+                continue
             fault = answer_fault(request.schema, value)
             if fault is None:
                 return Answer(approved=True, value=value)
@@ -65,16 +70,28 @@ class Asker:
 
 
 def typed_value(text: str, schema: dict[str, Any] | None) -> Any:
-    """What was typed: the JSON that it is, or the text where only that fits."""
+    """What was typed: the JSON that it is, or the text where only that fits.
+
+    Raises InputError for JSON with a key twice, where it is not text that is wanted.
+    """
     import json
 
+    from luthier.errors import Fault, InputError
+    from luthier.given import RepeatedNameError, given_json
     from luthier.govern.deciding import answer_fault
 
+    twice = None
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = given_json(text)
+    except RepeatedNameError as error:
+        value, twice = json.loads(text), error
+    except (ValueError, RecursionError):
         return text
-    return text if answer_fault(schema, value) and not answer_fault(schema, text) else value
+    if answer_fault(schema, value) and not answer_fault(schema, text):
+        return text
+    if twice is not None:
+        raise InputError([Fault(f"the answer is JSON, and {twice}")])
+    return value
 
 
 def asker(paused: Callable[[], AbstractContextManager[object]] = nullcontext) -> Asker | None:

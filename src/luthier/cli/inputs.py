@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.errors import Fault, InputError
+from luthier.given import RepeatedNameError, given_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,12 +56,14 @@ def read_arguments(pairs: list[str], document: str | None) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if document is not None:
         try:
-            values.update(msgspec.json.decode(document, type=dict[str, Any]))
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+            values.update(given_json(document, dict[str, Any]))
+        except RepeatedNameError as error:
+            faults.append(Fault(f"--args: {error}"))
+        except (msgspec.DecodeError, RecursionError) as error:
             faults.append(Fault(f"--args is not a JSON object: {error}"))
     for key, text in _pairs(pairs, faults, option="-a"):
         if (content := _content(key, text, faults)) is not None:
-            values[key] = json_or_text(content)
+            values[key] = json_or_text(content, f"-a {key}", faults)
     if faults:
         raise InputError(faults)
     return values
@@ -74,18 +77,21 @@ def read_mocks(pairs: list[str]) -> dict[str, Any]:
         if key != "*" and ":" not in key.strip(":"):
             faults.append(Fault(f"--mock {key!r}: write --mock SERVER:TOOL=VALUE"))
         elif (content := _content(key, text, faults)) is not None:
-            values[key] = json_or_text(content)
+            values[key] = json_or_text(content, f"--mock {key}", faults)
     if faults:
         raise InputError(faults)
     return values
 
 
-def json_or_text(text: str) -> Any:
-    """The JSON value that the text is, else the text."""
+def json_or_text(text: str, place: str, faults: list[Fault]) -> Any:
+    """The JSON value that the text is, else the text; JSON with a key twice is a fault."""
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return text
+        return given_json(text)
+    except RepeatedNameError as error:
+        faults.append(Fault(f"{place}: {error}"))
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    return text
 
 
 def _pairs(
@@ -115,8 +121,11 @@ def _from_file(source: str, faults: list[Fault]) -> dict[str, Any]:
     from luthier.errors import SpecError
     from luthier.spec import load
 
+    if source == "-" and sys.stdin is None:
+        faults.append(Fault("--inputs -: stdin is closed"))
+        return {}
     try:
-        document = load(sys.stdin.read(), file="stdin") if source == "-" else load(Path(source))
+        document = load(sys.stdin.buffer, file="stdin") if source == "-" else load(Path(source))
     except SpecError as error:
         faults.extend(error.faults)
         return {}

@@ -83,11 +83,11 @@ def rotate(context: typer.Context) -> int:
 
 
 def _asked(name: str) -> str:
-    if sys.stdin.isatty():
+    if sys.stdin is not None and sys.stdin.isatty():
         from getpass import getpass
 
         return getpass(f"{name}: ")
-    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    return "" if sys.stdin is None else sys.stdin.read().removesuffix("\n").removesuffix("\r")
 
 
 def _vault(context: typer.Context) -> Vault:

@@ -18,6 +18,7 @@ import msgspec
 
 from luthier.connect.state import value_text
 from luthier.errors import Fault, SpecError
+from luthier.given import RepeatedNameError, given_json
 from luthier.redaction import redact_value
 from luthier.uri import ToolUri
 
@@ -138,8 +139,10 @@ def _unusable(path: Path, how: str, error: OSError) -> SpecError:
 
 def _line(path: Path, number: int, text: bytes) -> Line:
     try:
-        return msgspec.json.decode(text, type=Line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return given_json(text, Line)
+    except RepeatedNameError as error:
+        raise SpecError([Fault(error.fact, file=str(path), line=number, column=error.column)]) from None
+    except (msgspec.DecodeError, RecursionError) as error:
         raise SpecError(
             [Fault(f"this is no line of a recording: {error}", file=str(path), line=number)]
         ) from None

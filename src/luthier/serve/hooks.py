@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from luthier.errors import InputError, LuthierError
+from luthier.given import given_json
 from luthier.redaction import logger
 from luthier.serve.answer import sayable
 from luthier.serve.api.asking import Ask, Rejected, fault_of, reply, waited
@@ -147,7 +148,7 @@ async def _body(request: Request) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if kind == "application/json" or kind.endswith("+json"):
-            return msgspec.json.decode(data)
+            return given_json(data)
         if kind == _FORM:
             text = data.decode()
             return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"))

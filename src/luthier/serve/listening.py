@@ -23,6 +23,7 @@ from luthier.serve.hooks import trigger_routes
 from luthier.serve.ids import Ids
 from luthier.serve.jwks import keys_of
 from luthier.serve.locks import Tokens
+from luthier.serve.messages import Messages
 from luthier.serve.protocol import Files, protocol_server
 from luthier.serve.rest import rest_routes
 from luthier.serve.triggers import Keys, triggers_of
@@ -196,4 +197,4 @@ def _app(service: Service, project: Project, routes: list[Route], files: Files, 
         custom_starlette_routes=routes,
     )
     app.add_exception_handler(HTTPException, nothing_here)
-    return RequestBodyLimitMiddleware(Direct(Ids(Gone(app)), service, PATH), limit)
+    return RequestBodyLimitMiddleware(Messages(Direct(Ids(Gone(app), PATH), service, PATH), PATH), limit)

@@ -8,9 +8,9 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
-import msgspec
-
+from luthier.given import RepeatedNameError, once
 from luthier.redaction import logger
+from luthier.serve.messages import INVALID_REQUEST, PARSE_ERROR, error_of, id_of
 from luthier.serve.offers import STDIO
 from luthier.serve.protocol import protocol_server
 from luthier.spec.serve import MAX_BODY_BYTES
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 AHEAD = 64
 """Lines that are read before they are asked for."""
 
-_INVALID = -32600
 _log = logger("luthier.serve")
 
 
@@ -74,11 +73,13 @@ async def serve_pipes(
 class _Lines:
     """The lines of a stream, read by a thread that nobody has to wait for: a read cannot be called off.
 
-    It reads no further ahead than a few lines; one that is longer than `limit` is passed over, and `refused`
-    is told.
+    It reads no further ahead than a few lines; one that is longer than `limit`, or in which a name stands
+    twice, is passed over, and `refused` is told its id, a code and why.
     """
 
-    def __init__(self, stream: BinaryIO, limit: int, refused: Callable[[], object]) -> None:
+    def __init__(
+        self, stream: BinaryIO, limit: int, refused: Callable[[str | int | None, int, str], object]
+    ) -> None:
         self._stream = stream
         self._limit = limit
         self._refused = refused
@@ -102,7 +103,12 @@ class _Lines:
             if len(line) > self._limit and not line.endswith(b"\n"):
                 while line and not line.endswith(b"\n"):
                     line = self._stream.readline(self._limit)
-                self._refused()
+                self._refused(None, INVALID_REQUEST, "The message is too large")
+                continue
+            try:
+                once(line)
+            except RepeatedNameError as error:
+                self._refused(id_of(line), PARSE_ERROR, f"Parse error: {error}")
             else:
                 self._put(line.decode("utf-8", "replace"))
         self._put(None)
@@ -127,11 +133,10 @@ class _Out:
     async def flush(self) -> None:
         """Each message is flushed as it is written."""
 
-    def refuse(self) -> None:
-        """Say of a message that it was too large to be read, so that nobody knows its id."""
-        _log.warning("a message that is too large was passed over")
-        error = {"code": _INVALID, "message": "The message is too large"}
-        self._written(msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error}).decode() + "\n")
+    def refuse(self, id: str | int | None, code: int, why: str) -> None:
+        """Say of a message that it was passed over."""
+        _log.warning("a message was passed over: %s", why)
+        self._written(error_of(id, code, why).decode() + "\n")
 
     def _written(self, text: str) -> int:
         try:

@@ -10,6 +10,7 @@ import msgspec
 from luthier.errors import ExpressionError, Fault, InputError
 from luthier.expr import Scope
 from luthier.expr.numbers import canonical
+from luthier.given import RepeatedNameError, given_json
 from luthier.spec.values import enum_fault, json_fault, type_fault
 from luthier.spec.words import meant, quoted
 from luthier.taint import Labelled, merge
@@ -69,14 +70,17 @@ def bind_inputs(
 def read_input_text(ensemble: Ensemble, key: str, text: str) -> Any:
     """The value of `-i key=text`: text where the input is declared so, else JSON if it parses, else text.
 
-    Whether it fits is for `check_inputs` to say, about all inputs together.
+    Whether it fits is for `check_inputs` to say, about all inputs together. Raises InputError for JSON with
+    a key twice.
     """
     declared = ensemble.inputs.get(key)
     if declared and _is_text(declared):
         return text
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return given_json(text)
+    except RepeatedNameError as error:
+        raise InputError([Fault(f"the input {quoted(key)} is JSON, and {error}")]) from None
+    except (msgspec.DecodeError, RecursionError):
         return text
 
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from luthier.errors import Fault, SpecError
 from luthier.spec.compose import Composer
 from luthier.spec.document import Document, Text
 
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
 MAX_BYTES = 1024 * 1024
 
 
-def load(source: Path | str, *, file: str | None = None) -> Document:
-    """Read a file (a Path) or a text (a str). `file` is what faults call it. Raises SpecError."""
+def load(source: Path | str | BinaryIO, *, file: str | None = None) -> Document:
+    """Read a file (a Path, or open) or a text (a str). `file` is what faults call it. Raises SpecError."""
     if isinstance(source, Path):
         file = str(source) if file is None else file
         return Composer(file, read_text(source, file)).document()
     file = file or ""
+    if not isinstance(source, str):
+        return Composer(file, _read(source, file, MAX_BYTES)).document()
     if len(source) > MAX_BYTES:
         raise SpecError([_too_large(file, MAX_BYTES)])
     return Composer(file, source.removeprefix("\ufeff")).document()
@@ -27,9 +33,13 @@ def read_text(path: Path, file: str, limit: int = MAX_BYTES) -> str:
     """The text of a file that people write. Raises SpecError where it is none, or too large."""
     try:
         with path.open("rb") as stream:
-            data = stream.read(limit + 1)
+            return _read(stream, file, limit)
     except OSError as error:
         raise SpecError([Fault(f"the file cannot be read: {error.strerror}", file)]) from error
+
+
+def _read(stream: BinaryIO, file: str, limit: int) -> str:
+    data = stream.read(limit + 1)
     if len(data) > limit:
         raise SpecError([_too_large(file, limit)])
     return _decoded(data, file)

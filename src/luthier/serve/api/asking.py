@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from luthier.errors import AuditError, InputError, LuthierError, NotFoundError, Refused, StoreError
+from luthier.given import given_json
 from luthier.redaction import logger
 from luthier.serve.api.shapes import Problem
 from luthier.serve.api.views import of_fault
@@ -166,7 +167,7 @@ async def read_body(request: Request, model: type[Any]) -> Any:
     if text and (kind != JSON or len(kinds) > 1):
         raise Rejected(415, "Unsupported media type", f"The body must be {JSON}, not {kind or 'of no type'}.")
     try:
-        return msgspec.json.decode(text or b"{}", type=model)
+        return given_json(text or b"{}", model)
     except RecursionError:
         raise Rejected(400, "Invalid body", "The JSON is nested too deeply.") from None
     except msgspec.DecodeError as error:
