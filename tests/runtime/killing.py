@@ -66,7 +66,7 @@ def acts(project: Path) -> tuple[Counter[str], list[int]]:
 async def gone_on(project: Path) -> tuple[RunRow, RunEnded] | None:
     """The run, gone on with here if it has not ended; None where nothing of it was ever written."""
     async with Runtime.open(project / "luthier.yaml") as runtime:
-        roots = [row for row in runtime.runs.list() if row.root == row.id]
+        roots = runtime.runs.list()
         if not roots:
             return None
         (row,) = roots
@@ -74,7 +74,7 @@ async def gone_on(project: Path) -> tuple[RunRow, RunEnded] | None:
             assert row.owner == "" or runtime.runs.interrupted(row)
             run = await runtime.runs.resume(row.id)
             assert runtime.runs.record(row.id) == run.record
-        for one in runtime.runs.list():
+        for one in runtime.runs.list(nested=True):
             assert one.ended_at is not None
             record = runtime.runs.record(one.id)
             assert [entry.seq for entry in record] == [*range(1, len(record) + 1)]

@@ -24,6 +24,7 @@ from luthier.wire import Hang
 from luthier.workflows import Entry, RunRow
 from luthier.workflows.owners import BEAT, SILENCE
 from luthier.workflows.record import RunTaken
+from luthier.workflows.runs import Wanted
 from tests.workflows.house import Gate, House, read
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ async def cut_off(root: Path, store: RunStore, last: int = 3) -> RunRow:
     async with opened(root, FaultyRuns(store, last)) as rt:
         with pytest.raises(StoreError):
             await rt.run(steps(), durable=True)
-    (row,) = store.list()
+    (row,) = store.list(Wanted())
     return row
 
 
@@ -171,7 +172,7 @@ async def test_what_is_secret_is_there_when_it_goes_on(tmp_path: Path) -> None:
         async with again(runs=FaultyRuns(store, 4)) as rt:
             with pytest.raises(StoreError):
                 await rt.run("secret", durable=True)
-        (row,) = store.list()
+        (row,) = store.list(Wanted())
     async with again() as rt:
         assert (await rt.runs.resume(row.id)).success
     (call,) = [one for one in server.received if one.get("method") == "tools/call"]
@@ -205,7 +206,7 @@ async def test_one_that_is_not_durable_is_seen_and_ended_while_it_goes_on(tmp_pa
         await settle()
         assert rt.runs.get(handle.id).status == "running"
         assert rt.runs.record(handle.id)[0].kind == "RunStarted"
-        assert store.list() == ()
+        assert store.list(Wanted()) == ()
         assert (await rt.runs.cancel(handle.id)).status == "cancelled"
         assert not (await handle.wait()).success
 
@@ -216,7 +217,7 @@ async def test_one_that_nobody_drives_and_nobody_can_is_ended_as_it_is(tmp_path:
     store.create(RunRow(id=f"{row.id}.x", ensemble="child", root=row.id, parent=row.id, durable=True))
     async with opened(tmp_path, store) as rt:
         assert (await rt.runs.cancel(row.id)).status == "cancelled"
-        assert {one.status for one in rt.runs.list()} == {"cancelled"}
+        assert [one.status for one in rt.runs.list(nested=True)] == ["cancelled"] * 2
         assert [entry.kind for entry in rt.runs.record(row.id)][-2:] == ["RunHalted", "RunEnded"]
 
 

@@ -15,6 +15,7 @@ from luthier.connect import MemoryState
 from luthier.errors import LuthierError, StoreError
 from luthier.testing import MemoryAudit, MemoryServer
 from luthier.workflows import MemoryRuns
+from luthier.workflows.runs import Wanted
 from tests.workflows.house import LONG
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class World:
             async with self.opened() as runtime:
                 run = await runtime.run("waits", durable=True)
         for _ in range(8):
-            left = [row.id for row in self.runs.list() if row.ended_at is None]
+            left = [row.id for row in self.runs.list(Wanted()) if row.ended_at is None]
             if not left:
                 break
             with suppress(LuthierError):

@@ -91,7 +91,7 @@ async def sound(project: Path, run: Run | None) -> str:
     assert all(gone(pid, BOUND) for pid in pids)
     async with Runtime.open(project / "luthier.yaml") as runtime:
         assert await runtime.approvals.list() == (), "nothing is left to decide about"
-        assert all(row.ended_at is not None for row in runtime.runs.list())
+        assert all(row.ended_at is not None for row in runtime.runs.list(nested=True))
     if run is None:
         return "nothing"
     if run.success:

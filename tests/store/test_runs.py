@@ -18,6 +18,7 @@ from luthier.store.runs import SqlRuns
 from luthier.taint import SECRET, UNTRUSTED, Labelled
 from luthier.workflows import Entry, MemoryRuns, RunRow, Waiting
 from luthier.workflows.record import Failure, RunStarted, StepEnded, StepStarted
+from luthier.workflows.runs import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunStore]:
 
 
 def test_a_new_store_has_none(store: RunStore) -> None:
-    assert store.list() == ()
+    assert store.list(Wanted()) == ()
     assert store.row("r-1") is None
     assert store.read("r-1") == ()
     assert store.below("r-1") == ()
@@ -125,10 +126,11 @@ def test_the_newest_are_listed_first_by_what_is_asked_for(store: RunStore) -> No
     for number in range(1, 6):
         changes = {"status": "ok" if number % 2 else "failed", "ensemble": "greet" if number < 4 else "other"}
         at = 10.0 + number // 2  # two of them at a time
-        store.create(msgspec.structs.replace(ROW, id=f"r-{number}", started_at=at, **changes))
+        id = f"r-{number}"
+        store.create(msgspec.structs.replace(ROW, id=id, root=id, started_at=at, **changes))
 
     def ids(**asked: object) -> list[str]:
-        return [row.id for row in store.list(**asked)]  # type: ignore[arg-type]
+        return [row.id for row in store.list(Wanted(**asked))]  # type: ignore[arg-type]
 
     assert ids() == ["r-5", "r-4", "r-3", "r-2", "r-1"]
     assert ids(limit=2) == ["r-5", "r-4"]
@@ -137,6 +139,36 @@ def test_the_newest_are_listed_first_by_what_is_asked_for(store: RunStore) -> No
     assert ids(before="nobody") == ids()
     assert ids(status="failed") == ["r-4", "r-2"]
     assert ids(ensemble="other", status="ok") == ["r-5"]
+    inner = msgspec.structs.replace(ROW, id="r-5.x", root="r-5", started_at=12.5, ended_at=20.0)
+    store.create(inner)
+    assert ids() == ["r-5", "r-4", "r-3", "r-2", "r-1"], "what is inside another is not listed"
+    assert ids(nested=True, limit=2) == ["r-5.x", "r-5"]
+    assert ids(nested=True, ended_before=20.0) == []
+    assert ids(nested=True, ended_before=20.5) == ["r-5.x"]
+
+
+def test_a_run_that_has_ended_is_taken_away_with_all_inside_it(store: RunStore) -> None:
+    done = msgspec.structs.replace(ROW, status="ok", ended_at=11.0)
+    inner = msgspec.structs.replace(done, id="r-1.x", parent="r-1")
+    other = msgspec.structs.replace(done, id="r-2", root="r-2")
+    for row in (done, inner, other):
+        store.create(row, [FIRST])
+    assert store.prune("nobody") == 0
+    assert store.prune("r-1") == 2
+    assert store.list(Wanted(nested=True)) == (other,)
+    assert [store.read(run) for run in ("r-1", "r-1.x", "r-2")] == [(), (), (FIRST,)]
+    store.create(done, [FIRST])
+    assert store.row("r-1") == done, "nothing of it is left in the way"
+
+
+def test_a_run_of_which_anything_goes_on_is_left_whole(store: RunStore) -> None:
+    done = msgspec.structs.replace(ROW, status="ok", ended_at=11.0)
+    waits = msgspec.structs.replace(ROW, id="r-1.x", status="suspended")
+    store.create(done, [FIRST])
+    store.create(waits, [FIRST])
+    assert store.prune("r-1") == 0
+    assert store.list(Wanted(nested=True)) == (waits, done)
+    assert store.read("r-1") == (FIRST,)
 
 
 def test_the_runs_inside_a_run_are_found_by_it(store: RunStore) -> None:
@@ -163,7 +195,7 @@ def test_a_sign_of_life_is_for_all_that_a_process_drives(store: RunStore) -> Non
     store.create(msgspec.structs.replace(ROW, id="r-2", owner="other"))
     store.create(msgspec.structs.replace(ROW, id="r-3", owner="me", status="ok"))
     store.beat("me", 50.0)
-    assert [row.beat_at for row in store.list()] == [0.0, 0.0, 50.0]
+    assert [row.beat_at for row in store.list(Wanted(nested=True))] == [0.0, 0.0, 50.0]
 
 
 # Of databases only

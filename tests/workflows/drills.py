@@ -16,6 +16,7 @@ from luthier.spec import ServerEntry, ToolFilter
 from luthier.taint import Labelled
 from luthier.workflows import Ledger, MemoryRuns, Writer, decode, encode_all, plan, prepared, resumed
 from luthier.workflows.record import CallIntended
+from luthier.workflows.runs import Wanted
 from luthier.workflows.taking import take
 from tests.workflows.house import LONG, Gate, House, read
 from tests.workflows.references import CHILD
@@ -144,7 +145,7 @@ async def gone_on(
 
 def intended(store: RunStore) -> set[str]:
     """The keys of all acts that the records announce."""
-    records = [store.read(row.id) for row in store.list(limit=1000)]
+    records = [store.read(row.id) for row in store.list(Wanted(limit=1000, nested=True))]
     calls = [entry.data for record in records for entry in record if isinstance(entry.data, CallIntended)]
     return {call.arguments.value["key"] for call in calls}
 

@@ -18,6 +18,7 @@ from luthier.spec import Ensemble, Project, ServerEntry, read_ensemble
 from luthier.taint import UNTRUSTED, Label, Labelled
 from luthier.tools import Refusal, Reply, Tool, ToolCall, ToolResult
 from luthier.workflows import Entry, MemoryRuns, Run, Services, run_ensemble
+from luthier.workflows.runs import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -138,7 +139,7 @@ class Kept(MemoryRuns):
 
     @property
     def records(self) -> dict[str, tuple[Entry, ...]]:
-        return {row.id: self.read(row.id) for row in self.list(limit=1000)}
+        return {row.id: self.read(row.id) for row in self.list(Wanted(limit=1000, nested=True))}
 
 
 class House:

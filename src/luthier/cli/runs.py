@@ -29,6 +29,7 @@ def list_runs(
     status: Annotated[Status | None, typer.Option(help="Only those that stand so.")] = None,
     ensemble: Annotated[str | None, typer.Option(help="Only runs of this ensemble.")] = None,
     before: Annotated[str | None, typer.Option(metavar="ID", help="Only runs older than this one.")] = None,
+    nested: Annotated[bool, typer.Option("--all", help="Those inside of other runs too.")] = False,
     json: JsonOption = False,
 ) -> int:
     """List runs, the newest first."""
@@ -37,7 +38,7 @@ def list_runs(
     from luthier.cli.render import echo, show_table, to_json
 
     async def listed(runtime: Runtime) -> list[tuple[RunRow, bool]]:
-        rows = runtime.runs.list(limit=number, status=status, ensemble=ensemble, before=before)
+        rows = runtime.runs.list(limit=number, status=status, ensemble=ensemble, before=before, nested=nested)
         return [(row, runtime.runs.interrupted(row)) for row in rows]
 
     rows = _asked(context, listed)
@@ -107,6 +108,33 @@ def cancel(context: typer.Context, run: IdArgument, json: JsonOption = False) ->
     row: RunRow = _asked(context, lambda runtime: runtime.runs.cancel(run))
     echo(to_json(msgspec.to_builtins(row)) if json else f"{row.status}: {row.ensemble} ({row.id})")
     return OK if row.ended_at is not None else FAILED
+
+
+@app.command("prune")
+@command
+def prune(
+    context: typer.Context,
+    before: Annotated[
+        str,
+        typer.Option("--before", metavar="WHEN", help="A date (UTC), or how long ago: 90m, 12h, 30d."),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which runs would go.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """Take away runs that ended before then, with those inside, their records and their requests."""
+    import msgspec
+
+    from luthier.cli.moments import moment
+    from luthier.cli.render import echo, show_table, to_json
+
+    at = moment(before, datetime.now(UTC))
+    rows = _asked(context, lambda runtime: runtime.runs.prune(at, dry_run=dry_run))
+    if json:
+        echo(to_json({"pruned": [msgspec.to_builtins(row) for row in rows], "dry_run": dry_run}))
+        return OK
+    shown = [(row.id, row.status, row.ensemble, _time(row.ended_at)) for row in rows]
+    show_table(("id", "", "ensemble", "ended"), shown)
+    return OK
 
 
 def _line(entry: Entry) -> tuple[str, ...]:

@@ -141,6 +141,12 @@ class Desk:
                 if request is not None:
                     await self.approvals.swap(request, None)
 
+    async def drop(self, roots: Collection[str]) -> None:
+        """Take away what these runs and those inside them have asked, in any process. Raises StoreError."""
+        for request in await self.approvals.list():
+            if request.root in roots:
+                await self.approvals.swap(request, None)
+
     async def _decision(self, request: Request, until: float) -> Request | None:
         while True:
             changed = asyncio.ensure_future(self.approvals.changed())

@@ -11,13 +11,14 @@ from luthier.clock import sleep
 from luthier.errors import LuthierError, NotFoundError, RunChangedError, RunError, RunLostError, StoreError
 from luthier.events import Observers
 from luthier.redaction import logger
+from luthier.runtime.pruning import pruned
 from luthier.secrets import find_keys
 from luthier.store.runs import SqlRuns
 from luthier.trace import Trace
 from luthier.workflows import Ledger, MemoryRuns, Writer, prepared, resumed
 from luthier.workflows.ending import end_here, end_rest
 from luthier.workflows.owners import BEAT, is_gone, me, release
-from luthier.workflows.runs import OPEN
+from luthier.workflows.runs import OPEN, Wanted
 from luthier.workflows.taking import see_unchanged, take
 from luthier.workflows.waiting import is_decided
 
@@ -94,13 +95,21 @@ class Runs:
         ensemble: str | None = None,
         principal: str | None = None,
         before: str | None = None,
+        nested: bool = False,
     ) -> tuple[RunRow, ...]:
         """How runs stand, the newest first; `before` is the id of a run that was listed last. StoreError.
 
-        `principal`: only what it began, and what was begun inside of that.
+        `principal`: only what it began. `nested`: what was begun inside of a run is listed too.
         """
         return self._store.list(
-            limit=limit, status=status, ensemble=ensemble, principal=principal, before=before
+            Wanted(
+                limit=limit,
+                status=status,
+                ensemble=ensemble,
+                principal=principal,
+                before=before,
+                nested=nested,
+            )
         )
 
     def get(self, id: str) -> RunRow:
@@ -121,6 +130,14 @@ class Runs:
         """Whether the run goes on nowhere, and can be resumed."""
         gone = is_gone(row.id, row.owner, row.beat_at, self._clock.now())
         return row.durable and row.status == "running" and gone
+
+    async def prune(self, before: float, *, dry_run: bool = False) -> tuple[RunRow, ...]:
+        """Take away the runs that ended before that moment (Unix seconds), and give how they stood.
+
+        With each go those inside it, their records, and what they have asked of people. What goes on or waits
+        is left whole. `dry_run`: nothing is taken away. Raises StoreError.
+        """
+        return await pruned(self._store, self._services.people, before, dry=dry_run)
 
     # What goes on
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from luthier.secrets.keys import Keys
     from luthier.store.database import Database
     from luthier.workflows.record import Entry
-    from luthier.workflows.runs import Status
+    from luthier.workflows.runs import Wanted
 
 _FIELDS = RunRow.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)
@@ -29,6 +29,15 @@ _CREATE = f"INSERT INTO runs ({_COLUMNS}, stop) VALUES ({_VALUES}, :stop)"  # no
 _REPLACE = f"UPDATE runs SET ({_COLUMNS}) = ({_VALUES}) WHERE id = :id"  # noqa: S608
 _APPEND = "INSERT INTO run_entries (run, seq, entry) VALUES (:run, :seq, :entry)"
 _BEAT = "UPDATE runs SET beat_at = :now WHERE owner = :owner AND status = 'running'"
+_OVER = "NOT EXISTS (SELECT 1 FROM runs WHERE root = :root AND ended_at IS NULL)"
+_FORGET = f"DELETE FROM run_entries WHERE run IN (SELECT id FROM runs WHERE root = :root) AND {_OVER}"  # noqa: S608
+_PRUNE = f"DELETE FROM runs WHERE root = :root AND {_OVER}"  # noqa: S608
+_WANTED = {
+    "status": "status = :status",
+    "ensemble": "ensemble = :ensemble",
+    "principal": "principal = :principal",
+    "ended_before": "ended_at < :ended_before",
+}
 
 
 class SqlRuns:
@@ -70,27 +79,17 @@ class SqlRuns:
         unseal = None if seals is None else lambda sealed, seq: seals.open(sealed, run, seq)
         return decode("\n".join(text for (text,) in rows).encode(), unseal)
 
-    def list(
-        self,
-        *,
-        limit: int = 50,
-        status: Status | None = None,
-        ensemble: str | None = None,
-        principal: str | None = None,
-        before: str | None = None,
-    ) -> tuple[RunRow, ...]:
-        wanted: dict[str, Any] = {}
-        conditions = ["1 = 1"]
-        for name, value in (("status", status), ("ensemble", ensemble), ("principal", principal)):
-            if value is not None:
-                conditions.append(f"{name} = :{name}")
-                wanted[name] = value
-        first = self.row(before) if before is not None else None
+    def list(self, wanted: Wanted) -> tuple[RunRow, ...]:
+        asked = {name: value for name in _WANTED if (value := getattr(wanted, name)) is not None}
+        conditions = [_WANTED[name] for name in asked]
+        if not wanted.nested:
+            conditions.append("root = id")
+        first = self.row(wanted.before) if wanted.before is not None else None
         if first is not None:
             conditions.append("(started_at < :at OR (started_at = :at AND id < :before))")
-            wanted |= {"at": first.started_at, "before": first.id}
-        which = " AND ".join(conditions)
-        return self._rows(f"WHERE {which} ORDER BY started_at DESC, id DESC LIMIT {limit:d}", **wanted)
+            asked |= {"at": first.started_at, "before": first.id}
+        which = " AND ".join(conditions) or "1 = 1"
+        return self._rows(f"WHERE {which} ORDER BY started_at DESC, id DESC LIMIT {wanted.limit:d}", **asked)
 
     def below(self, root: str) -> tuple[RunRow, ...]:
         return self._rows("WHERE root = :root AND id <> :root", root=root)
@@ -106,6 +105,11 @@ class SqlRuns:
     def beat(self, owner: str, now: float) -> None:
         with self._database.transaction() as transaction:
             transaction.do(_BEAT, {"owner": owner, "now": now})
+
+    def prune(self, root: str) -> int:
+        with self._database.transaction() as transaction:
+            transaction.do(_FORGET, {"root": root})
+            return transaction.do(_PRUNE, {"root": root})
 
     def _rows(self, which: str, **parameters: Any) -> tuple[RunRow, ...]:
         found = self._database.rows(f"{_SELECT} {which}", **parameters)

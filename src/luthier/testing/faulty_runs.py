@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from luthier.workflows import Entry, RunRow, RunStore
-    from luthier.workflows.runs import Status
+    from luthier.workflows.runs import Wanted
 
 
 class FaultyRuns:
@@ -59,21 +59,14 @@ class FaultyRuns:
     def read(self, run: str) -> tuple[Entry, ...]:
         return self.store.read(run)
 
-    def list(
-        self,
-        *,
-        limit: int = 50,
-        status: Status | None = None,
-        ensemble: str | None = None,
-        principal: str | None = None,
-        before: str | None = None,
-    ) -> tuple[RunRow, ...]:
-        return self.store.list(
-            limit=limit, status=status, ensemble=ensemble, principal=principal, before=before
-        )
+    def list(self, wanted: Wanted) -> tuple[RunRow, ...]:
+        return self.store.list(wanted)
 
     def below(self, root: str) -> tuple[RunRow, ...]:
         return self.store.below(root)
+
+    def prune(self, root: str) -> int:
+        return self.store.prune(root)
 
     def stop(self, run: str) -> None:
         self.store.stop(run)

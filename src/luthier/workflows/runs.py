@@ -68,6 +68,32 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     file: str = ""
 
 
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which runs are listed: of those that fit the newest, `limit` at most.
+
+    `principal`: what it began, and what was begun inside of that. `before` is a run's id, of those that are
+    older; `ended_before` is Unix seconds. `nested`: what others have begun inside is listed too.
+    """
+
+    limit: int = 50
+    status: Status | None = None
+    ensemble: str | None = None
+    principal: str | None = None
+    before: str | None = None
+    ended_before: float | None = None
+    nested: bool = False
+
+    def fits(self, row: RunRow) -> bool:
+        """Whether the run is one of them, its age aside."""
+        return (
+            self.status in (None, row.status)
+            and self.ensemble in (None, row.ensemble)
+            and self.principal in (None, row.principal)
+            and (self.nested or row.root == row.id)
+            and (self.ended_before is None or (row.ended_at is not None and row.ended_at < self.ended_before))
+        )
+
+
 def ended_row(row: RunRow, ended: RunEnded | None, at: float) -> RunRow:
     """How a run stands from its end on."""
     return msgspec.structs.replace(row, status=status_after(ended), ended_at=at, owner="", waiting=())
@@ -108,19 +134,17 @@ class RunStore(Protocol):
     def read(self, run: str) -> tuple[Entry, ...]:
         """Its record; empty where there is none. Raises RecordError for one that cannot be read."""
 
-    def list(
-        self,
-        *,
-        limit: int = 50,
-        status: Status | None = None,
-        ensemble: str | None = None,
-        principal: str | None = None,
-        before: str | None = None,
-    ) -> tuple[RunRow, ...]:
-        """Runs, the newest first: those that others started inside among them. `before` is a run's id."""
+    def list(self, wanted: Wanted) -> tuple[RunRow, ...]:
+        """How those runs stand, the newest first."""
 
     def below(self, root: str) -> tuple[RunRow, ...]:
         """The runs inside a run, at any depth."""
+
+    def prune(self, root: str) -> int:
+        """Take away a run and those inside it with their records, in one transaction: how many.
+
+        None of them, where one has not ended.
+        """
 
     def stop(self, run: str) -> None:
         """Ask whoever drives it to end it."""
@@ -164,31 +188,25 @@ class MemoryRuns:
         with self._lock:
             return tuple(self._records.get(run, ()))
 
-    def list(
-        self,
-        *,
-        limit: int = 50,
-        status: Status | None = None,
-        ensemble: str | None = None,
-        principal: str | None = None,
-        before: str | None = None,
-    ) -> tuple[RunRow, ...]:
+    def list(self, wanted: Wanted) -> tuple[RunRow, ...]:
         with self._lock:
             rows = sorted(self._rows.values(), key=_age, reverse=True)
-            first = self._rows.get(before) if before is not None else None
-        found = (
-            row
-            for row in rows
-            if status in (None, row.status)
-            and ensemble in (None, row.ensemble)
-            and principal in (None, row.principal)
-            and (first is None or _age(row) < _age(first))
-        )
-        return tuple(islice(found, limit))
+            first = self._rows.get(wanted.before) if wanted.before is not None else None
+        found = (row for row in rows if wanted.fits(row) and (first is None or _age(row) < _age(first)))
+        return tuple(islice(found, wanted.limit))
 
     def below(self, root: str) -> tuple[RunRow, ...]:
         with self._lock:
             return tuple(row for row in self._rows.values() if row.root == root and row.id != root)
+
+    def prune(self, root: str) -> int:
+        with self._lock:
+            rows = [row for row in self._rows.values() if row.root == root]
+            if any(row.ended_at is None for row in rows):
+                return 0
+            for row in rows:
+                del self._rows[row.id], self._records[row.id]
+            return len(rows)
 
     def stop(self, run: str) -> None:
         with self._lock:

@@ -37,6 +37,11 @@ FAILING: dict[str, Any] = {
     "trigger": {"type": "api"},
     "agents": [{"name": "no", "operation": "transform", "condition": "${input.n}", "config": {"value": 1}}],
 }
+OUTER: dict[str, Any] = {
+    "ensemble": "outer",
+    "trigger": {"type": "api"},
+    "agents": [{"name": "a", "operation": "ensemble", "config": {"ensemble": "blocks"}}],
+}
 ALL = [*ENSEMBLES, ONLY_API, EVERYBODYS, BLOCKS, FAILING]
 
 
@@ -303,7 +308,16 @@ async def test_runs_are_listed_by_pages_and_by_what_is_asked_for(tmp_path: Path)
     assert sorted(one["id"] for one in named["runs"]) == sorted(ids)
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=201", "status=gone", "limit="])
+async def test_runs_inside_of_others_are_listed_where_they_are_asked_for(tmp_path: Path) -> None:
+    async with served(tmp_path, ensembles=[*ALL, OUTER]) as url:
+        _, body, _ = await run(url, "outer")
+        _, page, _ = await asked(f"{url}{API}/runs")
+        _, every, _ = await asked(f"{url}{API}/runs?nested=true")
+    assert [one["id"] for one in page["runs"]] == [body["id"]]
+    assert sorted(one.get("parent", "") for one in every["runs"]) == ["", body["id"]]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=201", "status=gone", "limit=", "nested=7"])
 async def test_a_question_that_cannot_be_answered_is_refused(tmp_path: Path, query: str) -> None:
     async with served(tmp_path) as url:
         status, body, _ = await asked(f"{url}{API}/runs?{query}")

@@ -27,12 +27,16 @@ class RunBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class RunsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which runs are listed; `before` is the id of the last one of the page before."""
+    """Which runs are listed; `before` is the id of the last one of the page before.
+
+    `nested`: those that were begun inside of others are listed too.
+    """
 
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
     status: Status | UnsetType = UNSET
     ensemble: str | UnsetType = UNSET
     before: str | UnsetType = UNSET
+    nested: bool = False
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
