@@ -86,7 +86,9 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("value", [{}, [], "text", 5, 1.5, True, None, (1,), Secretive()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [{}, [], "text", 5, 1.5, True, None, (1,), pytest.param(Secretive(), id="Secretive")], ids=repr
+)
 def test_attributes_of_python_objects_cannot_be_reached(value: Any, name: str) -> None:
     assert evaluate(f"v.{name}", v=value) is None
     assert evaluate(f"v['{name}']", v=value) is None

@@ -312,6 +312,7 @@ def test_the_table_knows_every_guard_of_the_gate() -> None:
         "*guards": "approval",
         "answered": "answered",
         "self._unchanged": "pins",
+        "announced": "tells the record of a run only, and a fault of that is the run's",
         "self._recorder.carried": "intent",
     }
     listed = [line.strip() for line in folded.split("),\n            self._carried")[0].splitlines()[2:]]

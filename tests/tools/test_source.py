@@ -42,8 +42,12 @@ class Decorated:
         (BuiltinSource("http"), BuiltinSource("http")),
         (McpSource("git"), McpSource("git")),
         (CustomSource("add"), CustomSource("add")),
-        (Decorated(ToolUri.custom("add")), CustomSource("add")),
-        (Decorated(ToolUri.builtin("save_to_memory")), BuiltinSource("save_to_memory")),
+        pytest.param(Decorated(ToolUri.custom("add")), CustomSource("add"), id="Decorated-custom"),
+        pytest.param(
+            Decorated(ToolUri.builtin("save_to_memory")),
+            BuiltinSource("save_to_memory"),
+            id="Decorated-builtin",
+        ),
     ],
     ids=repr,
 )
