@@ -131,7 +131,7 @@ def play(table: Table, draw: Any) -> None:
         running = [
             key
             for key, progress in table.state.nodes.items()
-            if progress.phase.name == "running" and progress.node.members is None
+            if progress.phase == "running" and progress.node.members is None
         ]
         commands = [command for command in table.commands() if not isinstance(command, Cancel)]
         assert commands or running, "the run is stuck"

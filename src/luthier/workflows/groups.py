@@ -11,7 +11,7 @@ from luthier.taint import Labelled, join, merge
 from luthier.workflows.commands import Judge, What
 from luthier.workflows.failures import looked_at
 from luthier.workflows.nodes import LOOPS
-from luthier.workflows.progress import Halt, Phase, called_off, not_started, nothing, skipped
+from luthier.workflows.progress import Halt, called_off, not_started, nothing, skipped
 from luthier.workflows.record import NULL, Failure, StepEnded
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ def member_ended(state: State, group: Progress, member: Progress) -> None:
         _iteration_ended(state, group)
         return
     group.unended -= 1
-    if group.phase is Phase.ended:
+    if group.phase == "ended":
         return  # it failed by itself before
-    if group.phase is not Phase.running:
+    if group.phase != "running":
         if not group.unended and group.dropped is not None:
             state.close(group, group.dropped)
         return
@@ -96,7 +96,7 @@ def member_ended(state: State, group: Progress, member: Progress) -> None:
             state.call_off(other)
     if group.node.kind == "try":
         _try_part_ended(state, group, member)
-    if not group.unended and group.phase is Phase.running:
+    if not group.unended and group.phase == "running":
         _conclude(state, group)
 
 
@@ -175,7 +175,7 @@ def _begin_last(state: State, group: Progress) -> None:
 def _is_left_alone(state: State, group: Progress, member: Progress) -> bool:
     if is_last_part(member):
         return not state.over
-    return member.phase is Phase.waiting and member is not _part(state, group, "steps")
+    return member.phase == "waiting" and member is not _part(state, group, "steps")
 
 
 # Loops.
@@ -185,7 +185,7 @@ def _launch(state: State, group: Progress) -> None:
     """Begin as many items as may be in work at once."""
     count = len(group.items) if group.items is not None else 0
     group.since = len(group.bodies)
-    while len(group.bodies) < count and group.running < group.node.limit and group.phase is Phase.running:
+    while len(group.bodies) < count and group.running < group.node.limit and group.phase == "running":
         _iterate(state, group)
     if not group.running:
         _no_more(state, group)
@@ -200,7 +200,7 @@ def _iterate(state: State, group: Progress) -> None:
 
 
 def _iteration_ended(state: State, group: Progress) -> None:
-    if group.phase is not Phase.running:
+    if group.phase != "running":
         return
     more = group.items is None or len(group.bodies) < len(group.items)
     group.cut = group.cut or (more and state.halted(group) is not None)

@@ -79,7 +79,7 @@ __all__ = [
 
 _CALLED_OFF = Halt(Failure(kind="cancelled", message="called off"))
 _NO_TIME = Halt(Failure(kind="cancelled", message="there is no time left"))
-_NOT_BEGUN = frozenset({Phase.waiting, Phase.judging, Phase.due})
+_NOT_BEGUN = frozenset({"waiting", "judging", "due"})
 
 
 class State:
@@ -153,9 +153,8 @@ class State:
     def below(self, progress: Progress) -> Iterator[Progress]:
         """What stands right inside a group, iterations of a loop included."""
         yield from progress.bodies
-        for member in progress.node.members or ():
-            if member != progress.node.body:
-                yield self.nodes[progress.prefixes[-1] + member]
+        for member in progress.node.inside:
+            yield self.nodes[progress.prefixes[-1] + member]
 
     def halted(self, progress: Progress) -> Halt | None:
         """Why nothing more starts in this group; None: it may."""
@@ -178,9 +177,8 @@ class State:
         progress = Progress(node, parent, prefixes, control, len(self.plan.waits[key]))
         self.nodes[progress.key] = progress
         self._open += 1
-        for member in node.members or ():
-            if member != node.body:
-                self.make(member, progress, prefixes, control)
+        for member in node.inside:
+            self.make(member, progress, prefixes, control)
         return progress
 
     def begin(self, member: Progress, control: Label) -> None:
@@ -200,7 +198,7 @@ class State:
 
     def drop(self, progress: Progress, reason: Callable[[Progress], StepEnded]) -> None:
         """End what has not begun, and all below it."""
-        if progress.phase is Phase.ended or progress.dropped is not None:
+        if progress.phase == "ended" or progress.dropped is not None:
             return
         progress.dropped = data = reason(progress)
         if progress.node.members is None:
@@ -214,30 +212,30 @@ class State:
 
     def quench(self, progress: Progress, halt: Halt) -> None:
         """Let nothing more start here or below."""
-        if progress.phase is Phase.ended or progress.dropped is not None:
+        if progress.phase == "ended" or progress.dropped is not None:
             return
         if progress.failed is not None:
             last = progress.failed
             self._put(End(progress.key, StepEnded(end="failed", error=last.error, **nothing(last.label))))
-        elif progress.phase is Phase.suspended:
+        elif progress.phase == "suspended":
             self._put(End(progress.key, withdrawn(progress, halt)))
         elif progress.phase in _NOT_BEGUN:
-            known = progress.phase is Phase.waiting
+            known = progress.phase == "waiting"
             self.drop(progress, lambda one: (known and failures.blocked(self, one)) or not_started(one, halt))
         elif progress.node.members is not None:
             groups.each_inside(self, progress, lambda member: self.quench(member, halt))
 
     def call_off(self, progress: Progress) -> None:
         """Call off one node and all below it, because its group has its answer."""
-        if progress.phase is Phase.ended or progress.dropped is not None or progress.called_off:
+        if progress.phase == "ended" or progress.dropped is not None or progress.called_off:
             return
         progress.called_off = True
         if progress.node.members is not None:
-            if progress.phase is Phase.running:
+            if progress.phase == "running":
                 groups.each_inside(self, progress, self.call_off)
             else:
                 self.drop(progress, called_off)
-        elif progress.phase is Phase.running:
+        elif progress.phase == "running":
             self._put(Cancel(progress.key))
         else:
             self._put(End(progress.key, called_off(progress)))
@@ -270,7 +268,7 @@ class State:
             self._put(End(progress.key, StepEnded(end="skipped", **nothing(progress.control))))
 
     def _start(self, progress: Progress, attempt: int) -> None:
-        progress.phase, progress.attempt, progress.failed = Phase.running, attempt, None
+        progress.phase, progress.attempt, progress.failed = "running", attempt, None
         self.agenda.pop(progress.key, None)
         if progress.node.members is not None:
             groups.started(self, progress)
@@ -279,26 +277,26 @@ class State:
 
     def _let_go(self, progress: Progress, phase: Phase) -> None:
         """The attempt is over, in whatever way."""
-        if progress.phase is Phase.running and progress.node.members is None:
+        if progress.phase == "running" and progress.node.members is None:
             self._running -= 1
-        elif progress.phase is Phase.suspended:
+        elif progress.phase == "suspended":
             del self.suspended[progress.key]
         progress.phase = phase
 
     def _retry(self, progress: Progress, data: AttemptFailed, at: float) -> None:
-        self._let_go(progress, Phase.resting)
+        self._let_go(progress, "resting")
         progress.failed = data
         self._put(Start(progress.key, progress.attempt + 1, at + data.retry_in))
 
     def _hold(self, progress: Progress, data: Suspended | Resumed) -> None:
         """The attempt waits for somebody outside, or need not wait any more."""
         if isinstance(data, Suspended):
-            self._let_go(progress, Phase.suspended)
+            self._let_go(progress, "suspended")
             progress.suspended, progress.resumed = data, None
             self.suspended[progress.key] = progress
             self.agenda.pop(progress.key, None)
         elif progress.key not in self.agenda:  # else it is called off already: its end is to come
-            self._let_go(progress, Phase.due)
+            self._let_go(progress, "due")
             progress.resumed = data
             self._put(Start(progress.key, progress.attempt))
 
@@ -310,7 +308,7 @@ class State:
             self.agenda[OUTPUTS] = Rest(tuple(self.suspended))
 
     def _end(self, progress: Progress, data: StepEnded) -> None:
-        self._let_go(progress, Phase.ended)
+        self._let_go(progress, "ended")
         progress.ended, progress.failed = data, None
         self.agenda.pop(progress.key, None)
         self._open -= 1
@@ -330,7 +328,7 @@ class State:
 
     def _arrived(self, progress: Progress) -> None:
         progress.awaited -= 1
-        waits = progress.phase is Phase.waiting and progress.dropped is None
+        waits = progress.phase == "waiting" and progress.dropped is None
         if not progress.awaited and waits and progress.key not in self.agenda:
             self._ready(progress)
 
@@ -343,13 +341,13 @@ class State:
                 progress, lambda one: blocked if one is progress else blocked_by(one, progress.key, blocked)
             )
         elif progress.node.conditional:
-            progress.phase = Phase.judging
+            progress.phase = "judging"
             self._put(Judge(progress.key))
         else:
             self._due(progress)
 
     def _due(self, progress: Progress) -> None:
-        progress.phase = Phase.due
+        progress.phase = "due"
         self._put(Start(progress.key))
 
     def _put(self, command: End | Start | Judge | Cancel) -> None:
@@ -379,9 +377,9 @@ class State:
         if self.halt is None or self.over:
             self.halt_in(None, Halt(error))
         for progress in self.nodes.values():
-            if progress.phase is Phase.suspended:  # under `finally` too: there is no time for people
+            if progress.phase == "suspended":  # under `finally` too: there is no time for people
                 self._put(End(progress.key, withdrawn(progress, Halt(self.stopped))))
-            runs = progress.phase is Phase.running and progress.node.members is None
+            runs = progress.phase == "running" and progress.node.members is None
             if runs and (self.over or not groups.in_last_part(progress)):
                 progress.called_off = True
                 self._put(Cancel(progress.key))

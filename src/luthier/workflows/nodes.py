@@ -6,6 +6,7 @@ sequence named `<control step>.<part>`, which begins and ends without an entry i
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -38,7 +39,7 @@ Kind = Literal["step", "sequence", "parallel", "branch", "switch", "try", "forea
 LOOPS: frozenset[Kind] = frozenset({"foreach", "while", "map-reduce"})
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class Node(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One step, or one group of nodes. `key` is the name in expressions, `parent` the group around it.
 
     `reads` is what a control step decides by, `breaks` what ends a `foreach` early, `limit` its bound.
@@ -70,10 +71,20 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
         """All that must have ended before it starts, the parent's start aside."""
         return self.needs + self.after
 
-    @property
+    @cached_property
     def body(self) -> str:
         """The part that a loop repeats; empty for what is no loop."""
         return self.parts["body"] if self.kind in LOOPS else ""
+
+    @cached_property
+    def inside(self) -> tuple[str, ...]:
+        """The members, without what a loop repeats."""
+        return tuple(member for member in self.members or () if member != self.body)
+
+    @cached_property
+    def part(self) -> str:
+        """Which part of its control step it is; empty for what is none."""
+        return self.key.removeprefix(f"{self.parent}.") if self.kind == "sequence" else ""
 
 
 def nodes_of(ensemble: Ensemble) -> list[Node]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -16,14 +15,8 @@ if TYPE_CHECKING:
     from luthier.workflows.record import AttemptFailed, Resumed, Suspended
 
 
-class Phase(Enum):
-    waiting = "waiting"
-    judging = "judging"
-    due = "due"
-    running = "running"
-    resting = "resting"  # between two attempts
-    suspended = "suspended"  # until somebody decides
-    ended = "ended"
+Phase = Literal["waiting", "judging", "due", "running", "resting", "suspended", "ended"]
+"""`resting` is between two attempts, `suspended` until somebody decides."""
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -63,6 +56,7 @@ class Progress:
         "parent",
         "phase",
         "prefixes",
+        "quiet",
         "resumed",
         "running",
         "since",
@@ -78,7 +72,8 @@ class Progress:
         self.key = prefixes[-1] + node.key
         self.parent = parent
         self.prefixes = prefixes
-        self.phase = Phase.waiting
+        self.quiet = node.kind == "sequence"  # it begins and ends without an entry
+        self.phase: Phase = "waiting"
         self.awaited = awaited + (1 if parent is not None else 0)
         self.attempt = 0
         self.control = control  # the label of the branch that the step stands in
@@ -89,7 +84,7 @@ class Progress:
         self.dropped: StepEnded | None = None  # how it will end without having run
         self.called_off = False
         # Of groups only:
-        self.unended = sum(member != node.body for member in node.members) if node.members else 0
+        self.unended = len(node.inside)
         self.halt: Halt | None = None  # of a scope
         self.winner = ""  # of one that does not wait for all
         self.chosen: Progress | None = None  # the part of a branch or switch that runs
@@ -100,11 +95,6 @@ class Progress:
         self.bodies: list[Progress] = [] if node.kind in LOOPS else _NONE  # one an iteration
         self.running = 0  # iterations
         self.since = 0  # where the last batch began
-
-    @property
-    def quiet(self) -> bool:
-        """Whether it begins and ends without an entry."""
-        return self.node.kind == "sequence"
 
 
 def nothing(label: Label) -> dict[str, Any]:

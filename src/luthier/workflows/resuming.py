@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.workflows.progress import Phase
 from luthier.workflows.record import CallIntended, StepStarted
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def at_work(state: State, entries: Iterable[Entry]) -> list[tuple[Progress, bool
     return [
         (progress, call)
         for progress, call in found
-        if progress.phase is Phase.running and progress.node.members is None
+        if progress.phase == "running" and progress.node.members is None
     ]
 
 

@@ -118,9 +118,8 @@ def _around(viewer: Progress) -> Iterator[tuple[Progress, Progress, Mapping[str,
     yield viewer, viewer, _BRINGS.get((viewer.node.kind, "itself"), {})
     inner, group = viewer, viewer.parent
     while group is not None:
-        for part, key in group.node.parts.items():
-            if key == inner.node.key:
-                yield group, inner, _BRINGS.get((group.node.kind, part), {})
+        if inner.node.part:
+            yield group, inner, _BRINGS.get((group.node.kind, inner.node.part), {})
         inner, group = group, group.parent
 
 
