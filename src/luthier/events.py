@@ -173,21 +173,22 @@ Event = (
 )
 
 
-_QUIET = frozenset({CallStarted, CallEnded, ServerStarting, ServerReady, RunBegan, StepBegan})
-"""Events that repeat nobody's words; every call makes two of them."""
+_SAID: dict[type, str] = {
+    ServerFailed: "message",
+    ServerStopped: "reason",
+    ServerNoise: "message",
+    CallProgressed: "message",
+    StepDone: "reason",
+    RunDone: "reason",
+}
+"""The fields that repeat others' words. Most events have none: every call makes two of those."""
 
 
 def _redacted(event: Event) -> Event:
     """The event with what others said in it redacted; most say nothing."""
-    if type(event) in _QUIET:
-        return event
-    match event:
-        case ServerFailed(message=said) | ServerNoise(message=said) | CallProgressed(message=said) if said:
-            return msgspec.structs.replace(event, message=redact(said))
-        case ServerStopped(reason=said) | StepDone(reason=said) | RunDone(reason=said) if said:
-            return msgspec.structs.replace(event, reason=redact(said))
-        case _:
-            return event
+    field = _SAID.get(type(event))
+    said = "" if field is None else getattr(event, field)
+    return msgspec.structs.replace(event, **{field: redact(said)}) if field and said else event
 
 
 class Observer(Protocol):

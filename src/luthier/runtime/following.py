@@ -26,7 +26,7 @@ class Following:
         if isinstance(event, CallProgressed):
             if (heard := self._calls.get(event.call_id)) is not None:
                 heard(event)
-        elif isinstance(event, ToolsAnnounced | ToolsChanged):
+        elif isinstance(event, (ToolsAnnounced, ToolsChanged)):
             self.changes += 1
 
     @contextmanager
