@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pty
 import sqlite3
@@ -187,9 +188,12 @@ def test_a_stdout_that_knows_only_ascii_gets_question_marks(project: Path) -> No
     assert (done.returncode, done.stdout) == (0, "Hello, Zo?\n")
 
 
-@pytest.mark.parametrize("closed", ["1", "2"])
-def test_a_stream_that_is_closed_brings_no_traceback(project: Path, closed: str) -> None:
-    line = f'exec "$0" -m luthier call mcp://greeter/greet -a name=Al {closed}>&-'
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+@pytest.mark.parametrize(
+    "words", ["call mcp://greeter/greet -a name=Al", "tools list greeter", "doctor", "--help", "--version"]
+)
+def test_a_stream_that_is_closed_brings_no_traceback(project: Path, words: str, closed: str) -> None:
+    line = f'exec "$0" -m luthier {words} {closed}'
     done = subprocess.run(
         ["sh", "-c", line, sys.executable],
         cwd=project,
@@ -198,16 +202,36 @@ def test_a_stream_that_is_closed_brings_no_traceback(project: Path, closed: str)
         timeout=BOUND,
         check=False,
     )
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ("" if closed == "1" else "Hello, Al\n")
+    lost = "1>&-" in closed
+    assert (done.returncode, done.stdout == "") == ((1, True) if lost else (0, False)), done.stderr
+    told = "cannot be written to stdout: it is closed\n"
+    assert done.stderr.endswith(told) if lost and "2>&-" not in closed else not done.stderr
+
+
+def test_no_file_gets_the_number_of_a_closed_stream(project: Path) -> None:
+    (project / "scripts" / "shout.py").write_text(
+        "import os\n\n\ndef run(context):\n    return [os.readlink(f'/proc/self/fd/{n}') for n in range(3)]\n"
+    )
+    line = 'exec "$0" -m luthier run hello <&- 2>&-'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable], cwd=project, capture_output=True, timeout=BOUND, check=True
+    )
+    stdin, _, stderr = json.loads(done.stdout)["shouted"]
+    assert (stdin, stderr) == ("/dev/null", "/dev/null")
 
 
 def test_values_that_cannot_be_carried_are_told_in_one_line(project: Path) -> None:
     deep = run(project, "run", "hello", "-i", "more=" + "[" * 5000)
     assert "Traceback" not in deep.stderr
-    odd = run(project, "call", "mcp://greeter/greet", "-a", b"name=\xff")
-    assert "Traceback" not in odd.stderr
-    assert odd.returncode in (0, 1)
+    odd = run(project, "call", "mcp://greeter/greet", "-a", b"name=\xff", b"-a", b"n\xff=1")
+    assert odd.returncode == 2
+    assert odd.stderr == "error: name: this is not UTF-8 text\nerror: n\\udcff: this is not UTF-8 text\n"
+
+
+def test_the_name_of_a_file_cannot_steer_the_terminal(project: Path) -> None:
+    (project / "ensembles" / "a\nb\x1b[31m\u202e.yaml").write_text("agents: 1\n")
+    done = run(project, "check")
+    assert done.stderr.startswith("ensembles/a b\\x1b[31m\\u202e.yaml:1:9: error: ")
 
 
 def test_a_record_that_cannot_be_kept_does_not_take_the_result_with_it(project: Path) -> None:
@@ -218,6 +242,14 @@ def test_a_record_that_cannot_be_kept_does_not_take_the_result_with_it(project: 
     assert done.returncode == 0
     assert "could not be kept" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_files_are_kept_in_the_folder_that_a_tilde_means(project: Path, tmp_path: Path) -> None:
+    (project / "luthier.yaml").write_text("storage: {files: ~/kept}\n")
+    home = tmp_path / "home"
+    put = ("-a", "action=write", "-a", "path=a.txt", "-a", "content=hi")
+    done = run(project, "call", "builtin://storage/files", *put, env=os.environ | {"HOME": str(home)})
+    assert (home / "kept" / "a.txt").read_text() == "hi", done.stderr
 
 
 def test_a_working_directory_that_is_gone_is_told_in_one_line(tmp_path: Path) -> None:

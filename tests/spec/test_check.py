@@ -66,6 +66,37 @@ def test_a_good_project_has_no_faults(tmp_path: Path) -> None:
     assert [path.name for path in ensemble_files(tmp_path)] == ["a.yaml", "b.yml"]
 
 
+def test_what_lies_in_the_place_of_a_file_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"luthier.yaml": "{}", "kept.yaml": "agents: 1", "scripts/a.py": ""})
+    (tmp_path / "ensembles").mkdir()
+    os.mkfifo(tmp_path / "ensembles" / "pipe.yaml")
+    (tmp_path / "ensembles" / "circle.yaml").symlink_to("circle.yaml")
+    (tmp_path / "ensembles" / "folder.yaml").mkdir()
+    (tmp_path / "ensembles" / "link.yaml").symlink_to("../kept.yaml")
+    (tmp_path / "ensembles" / "nothing.yaml").symlink_to("nowhere")
+    assert folder.told() == [
+        "ensembles/circle.yaml: the file cannot be read: Too many levels of symbolic links",
+        "ensembles/folder.yaml: the file cannot be read: Is a directory",
+        "ensembles/link.yaml:1:9: `agents` must be a list of steps",
+        "ensembles/nothing.yaml: the file cannot be read: No such file or directory",
+        "ensembles/pipe.yaml:1:1: the file is empty",
+    ]
+
+
+def test_paths_that_go_in_circles_are_told_of_like_those_that_lead_nowhere(tmp_path: Path) -> None:
+    script = "agents: [{name: a, operation: code, config: {script: scripts/a/b}}]"
+    folder = Folder(
+        tmp_path,
+        {"luthier.yaml": "storage: {files: circle}\nenv_file: circle", "ensembles/a.yaml": script},
+    )
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "scripts").symlink_to("scripts")
+    assert folder.told() == [
+        "ensembles/a.yaml:1:54: there is no file scripts/a/b.py in .",
+        "luthier.yaml:2:11: `circle` cannot be read: Too many levels of symbolic links",
+    ]
+
+
 def test_faults_of_all_files_come_together_in_order(tmp_path: Path) -> None:
     folder = Folder(
         tmp_path,

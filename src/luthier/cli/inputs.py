@@ -108,8 +108,14 @@ def _pairs(
 
 
 def _content(key: str, text: str, faults: list[Fault]) -> str | None:
-    if not text.startswith("@"):
-        return text
+    try:
+        key.encode()
+        if not text.startswith("@"):
+            text.encode()
+            return text
+    except UnicodeEncodeError:  # bytes that the terminal's encoding does not have
+        faults.append(Fault(f"{key}: this is not {sys.getfilesystemencoding().upper()} text"))
+        return None
     try:
         return Path(text[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from luthier import errors
+from luthier.cli.streams import give_up, reason
 from luthier.redaction import redact, redact_value
 from luthier.text import escape, one_line
 
@@ -21,29 +22,20 @@ def echo(text: str, stream: TextIO | None = None) -> None:
     """Print to stdout, or redacted to the stream, with `?` for what its encoding lacks.
 
     A reader that went away ends the printing, not the program. Raises OutputError when stdout takes no more;
-    where stderr is closed there is nobody to tell.
+    where stderr takes no more there is nobody to tell.
     """
     target = stream or sys.stdout
     if target is not sys.stdout:  # stdout is for results, which are never altered
         text = redact(text)
-    if target is None:  # closed by whoever started us
-        if stream is None and sys.stdout is None:
-            raise OutputError("the result cannot be written: stdout is closed")
-        return
     encoding = target.encoding or "utf-8"
     try:
         target.write(text.encode(encoding, "replace").decode(encoding) + "\n")
         target.flush()
     except (OSError, ValueError) as error:
-        _give_up(target)
+        with suppress(OSError, ValueError):  # it has no number
+            give_up(target.fileno())
         if target is sys.stdout and not isinstance(error, BrokenPipeError):
-            raise OutputError(f"the result cannot be written to stdout: {error}") from None
-
-
-def _give_up(target: TextIO) -> None:
-    """The interpreter flushes once more at exit; give it somewhere to write."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), target.fileno())
+            raise OutputError(f"the result cannot be written to stdout: {reason(error)}") from None
 
 
 class OutputError(errors.LuthierError):
@@ -96,7 +88,7 @@ def show_faults(faults: Sequence[errors.Fault]) -> None:
     """Every fault as `file:line:column: message`, with its suggestion and excerpt, on stderr."""
     for fault in faults:
         word = paint("warning", "yellow") if fault.warning else paint("error", "bold red")
-        place = f"{fault.place}: " if fault.place else ""
+        place = f"{one_line(fault.place, limit=500)}: " if fault.place else ""
         suggestion = f" ({escape(fault.suggestion)})" if fault.suggestion else ""
         echo(f"{place}{word}: {escape(fault.message)}{suggestion}", sys.stderr)
         if fault.excerpt:

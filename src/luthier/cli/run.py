@@ -76,10 +76,11 @@ def run(  # noqa: PLR0913, PLR0917  (each is an option of the command)
 def _all_faults(context: typer.Context, ensemble: str) -> list[Fault]:
     """The faults of the project and of the ensemble together, whichever of them was found first."""
     from luthier.spec import check_paths, find_project
+    from luthier.spec.places import real
 
     chosen: Settings = context.obj
     project = chosen.project or find_project(Path.cwd())
-    root = project.resolve().parent if project is not None else Path.cwd()
+    root = real(project).parent if project is not None else Path.cwd()
     named = [Path(ensemble), *(root / "ensembles" / f"{ensemble}.{kind}" for kind in ("yaml", "yml"))]
     files = [path for path in (project, *named) if path is not None and path.is_file()]
     return [fault for fault in check_paths(files) if not fault.warning] if files else []

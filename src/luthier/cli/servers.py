@@ -142,7 +142,7 @@ def try_servers(
         if report.error is not None:
             show_error(_advised(report.error, project))
         for dropped in report.dropped:
-            show_error(SchemaError(f"{report.server}: tool {dropped.name!r} was dropped: {dropped.reason}"))
+            show_error(SchemaError(f"{report.server}: tool '{dropped.name}' was dropped: {dropped.reason}"))
     return OK if all(report.ok for report in reports) else FAILED
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from luthier.errors import LuthierError
     from luthier.govern import Review
     from luthier.runtime import Listing
+    from luthier.runtime.toolset import Dropped
     from luthier.text import Finding
     from luthier.tools import Tool
     from luthier.uri import ToolUri
@@ -57,7 +58,7 @@ def list_tools(
     for error in listing.failed.values():
         show_error(error)
     for dropped in listing.dropped:
-        show_error(_dropped_error(dropped.name, dropped.reason))
+        show_error(_dropped_error(dropped))
     for review in reviews:
         if changed := len(review.pending):
             id = review.server
@@ -154,7 +155,7 @@ def _document(
     }
 
 
-def _dropped_error(name: str, reason: str) -> LuthierError:
+def _dropped_error(dropped: Dropped) -> LuthierError:
     from luthier.errors import SchemaError
 
-    return SchemaError(f"the definition of tool {name!r} cannot be used: {reason}")
+    return SchemaError(f"{dropped.server}: the tool '{dropped.name}' cannot be used: {dropped.reason}")

@@ -68,7 +68,7 @@ class FilesTool(Keeper):
             return Jail(self._root)
         except OSError as error:
             message = f"The folder of stored files cannot be used: {error.strerror or error}."
-            raise StepError("code", message, hint=f"It is {self._root}, a folder and no link.") from None
+            raise StepError("code", message, hint=f"It must be a folder, and no link: {self._root}") from None
 
     def _look(self, jail: Jail, path: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Label]:
         data = jail.read(path, LARGEST_FILE)

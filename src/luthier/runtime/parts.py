@@ -13,6 +13,7 @@ from luthier.outside import FilesTool, KvTool
 from luthier.outside.keeping import namespace_of
 from luthier.secrets import find_keys
 from luthier.spec import Project, find_project, load_project, read_project
+from luthier.spec.places import located
 from luthier.taint import gathered
 from luthier.tools import Refusal
 from luthier.tools.custom import CustomTool
@@ -72,8 +73,8 @@ def keepers(
 ) -> tuple[LocalTool, ...]:
     """The tools that keep values and files; the state is asked for when they are first used."""
     name = namespace_of(project.root, project.unused.get("name"))
-    folder = project.root / project.files if project.files else state_folder / "files"
-    return KvTool(state, name, clock), FilesTool(folder.expanduser(), state, name)
+    folder = located(project.root, project.files) if project.files else state_folder / "files"
+    return KvTool(state, name, clock), FilesTool(folder, state, name)
 
 
 def token_store(project: Project, folder: Path, environ: Mapping[str, str], clock: Clock) -> TokenStore:

@@ -11,6 +11,7 @@ from luthier.errors import LuthierError, NotFoundError
 from luthier.runtime.library import stamp
 from luthier.serve.answer import LABEL
 from luthier.serve.offers import OWN
+from luthier.spec.places import real
 from luthier.taint import TRUSTED
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Shelf:
 
 def inside(root: Path, file: str) -> Path | None:
     """The file, if there is one in the project; links that lead out, or into its state, lead nowhere."""
-    path = (root / file).resolve()
+    path = real(root / file)
     state = root / ".luthier"
     fits = path.is_relative_to(root) and not path.is_relative_to(state) and path.is_file()
     return path if fits else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from luthier.errors import Fault, SpecError
 from luthier.spec.compose import Composer
 from luthier.spec.document import Document, Text
+from luthier.spec.places import reading
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -32,7 +33,7 @@ def load(source: Path | str | BinaryIO, *, file: str | None = None) -> Document:
 def read_text(path: Path, file: str, limit: int = MAX_BYTES) -> str:
     """The text of a file that people write. Raises SpecError where it is none, or too large."""
     try:
-        with path.open("rb") as stream:
+        with reading(path) as stream:
             return _read(stream, file, limit)
     except OSError as error:
         raise SpecError([Fault(f"the file cannot be read: {error.strerror}", file)]) from error

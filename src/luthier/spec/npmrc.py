@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from luthier.spec.places import is_file
+from luthier.spec.places import is_file, reading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def npm_fault(cwd: Path) -> str:
     if not is_file(file):
         return ""
     try:
-        with file.open("rb") as stream:
+        with reading(file) as stream:
             text = stream.read(_MOST + 1).decode("utf-8", "replace")
     except OSError as error:
         return f"{file} cannot be read: {error.strerror}"

@@ -90,13 +90,13 @@ class _Checker:
         self._want(project, files)
 
     def _want(self, project: Path | None, files: Sequence[Path]) -> None:
-        key = project.resolve() if project else None
-        self._wanted.setdefault(key, {}).update(dict.fromkeys(file.resolve() for file in files))
+        key = _found(project) if project else None
+        self._wanted.setdefault(key, {}).update(dict.fromkeys(map(_found, files)))
 
     def _check(self, file: Path | None, wanted: list[Path]) -> None:
         project = self._read_project(file)
         near = ensemble_files(file.parent) if file else []
-        others = [path.resolve() for path in near if path.resolve() not in wanted]
+        others = [path for path in map(_found, near) if path not in wanted]
         read = {path: self._read_ensemble(path, quiet=path in others) for path in [*wanted, *others]}
         known: dict[str, Ensemble] = {}
         for path, ensemble in read.items():
@@ -156,6 +156,11 @@ def _yaml_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.name not in FILES)
+
+
+def _found(path: Path) -> Path:
+    """The one way to write a path; a link has a path of its own, under which its faults are told."""
+    return Path(os.path.normpath(path.absolute()))
 
 
 def _shown(path: Path) -> str:

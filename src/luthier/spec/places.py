@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import IO
 
 
 def folder(root: Path, cwd: str | None) -> Path:
@@ -17,6 +19,18 @@ def located(root: Path, text: str) -> Path:
         return root / path.expanduser()
     except RuntimeError:  # the home of nobody
         return root / path
+
+
+def real(path: Path) -> Path:
+    """Where it leads, its links followed. Those in circles lead nowhere; `Path.resolve` raises for them."""
+    return Path(os.path.realpath(path))
+
+
+def reading(path: Path) -> IO[bytes]:
+    """The file, opened to be read. A pipe that nobody writes into is not waited for. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.set_blocking(handle, True)  # whoever writes into a pipe, as shells let commands do, is waited for
+    return os.fdopen(handle, "rb")
 
 
 def is_folder(path: Path) -> bool:

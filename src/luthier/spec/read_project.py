@@ -13,7 +13,7 @@ from luthier.secrets import find, parse_env
 from luthier.spec.budget import read_budgets
 from luthier.spec.load import load
 from luthier.spec.origin import Origin
-from luthier.spec.places import located
+from luthier.spec.places import located, reading, real
 from luthier.spec.policy import read_policies
 from luthier.spec.project import ALLOWED_COMMANDS, STORE, AuditSettings, EnvFile, Environment, Project
 from luthier.spec.python import document_of
@@ -48,7 +48,7 @@ ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def find_project(start: Path) -> Path | None:
     """The project file of a folder or of the nearest one above it."""
-    start = start.resolve()
+    start = real(start)
     for folder in (start, *start.parents):
         for name in FILES:
             if (folder / name).is_file():
@@ -60,13 +60,13 @@ def load_project(path: Path | str, *, file: str | None = None) -> Project:
     """Read a project file; `file` is what faults call it. Raises SpecError with every fault."""
     path = Path(path)
     return compose_project(
-        load(path, file=str(path) if file is None else file), root=path.resolve().parent, path=path
+        load(path, file=str(path) if file is None else file), root=real(path).parent, path=path
     )
 
 
 def read_project(source: Mapping[str, Any], *, root: Path | str | None = None) -> Project:
     """Read Python data of the same shape. `root` is the project's folder (else the working directory)."""
-    folder = Path.cwd() if root is None else Path(root).resolve()
+    folder = Path.cwd() if root is None else real(Path(root))
     project = compose_project(document_of(source), root=folder)
     # Who names no folder has none to keep state in.
     return project if root is None or project.store else msgspec.structs.replace(project, store=STORE)
@@ -161,12 +161,12 @@ def _read_files(reader: Reader, root: Path) -> str:
     folder = inner.text("files") or ""
     inner.done()
     if folder:
-        path = (root / Path(folder).expanduser()).resolve()
-        own = (root / ".luthier").resolve()
-        if root.resolve().is_relative_to(path) or own.is_relative_to(path):
+        path = real(located(root, folder))
+        own = real(root / ".luthier")
+        if real(root).is_relative_to(path) or own.is_relative_to(path):
             message = "`files` is the project's own folder, or one around it"
             reader.sink.add(message, inner.places["files"], suggestion="give them a folder of their own")
-        elif any(path.is_relative_to((root / name).resolve()) for name in ("ensembles", "scripts")):
+        elif any(path.is_relative_to(real(root / name)) for name in ("ensembles", "scripts")):
             message = "`files` lies among what the project runs: whoever writes files would write steps"
             reader.sink.add(message, inner.places["files"], suggestion="give them a folder of their own")
     return folder
@@ -234,7 +234,7 @@ def _read_env_file(reader: Reader, root: Path) -> EnvFile | None:
         return None
     path, at = located(root, written), reader.places["env_file"]
     try:
-        with path.open("rb") as stream:
+        with reading(path) as stream:
             text = stream.read(_MAX_ENV_BYTES + 1).decode("utf-8")
         if len(text) > _MAX_ENV_BYTES:
             reader.sink.add(f"{quoted(written)} is larger than {_MAX_ENV_BYTES // 1024} KiB", at)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luthier.errors import Fault
+from luthier.spec.places import reading
 from luthier.spec.scripts import entry_point, find_script
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def script_faults(
     """What keeps a file from being run, at the key that names it; with `entry`, that it has no function."""
     try:
         path = find_script(root, script)
-        with path.open("rb") as stream:
+        with reading(path) as stream:
             source = stream.read(_MAX_SCRIPT_BYTES).decode("utf-8-sig")
         if entry:
             entry_point(source, Path(script).stem)

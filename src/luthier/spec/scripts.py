@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from luthier.spec.places import real
 from luthier.spec.words import quoted
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ def script_path(written: str) -> str:
 
 def find_script(root: Path, script: str) -> Path:
     """The file of a script, links followed. Raises ValueError where there is none inside `scripts/`."""
-    folder, path = (root / FOLDER).resolve(), root / script
+    folder, path = real(root / FOLDER), root / script
     stem = path.stem
     for candidate in (path, path.with_stem(stem.replace("-", "_")), path.with_stem(stem.replace("_", "-"))):
         if candidate.is_file():
-            resolved = candidate.resolve()
+            resolved = real(candidate)
             if not resolved.is_relative_to(folder):
                 raise ValueError(f"{script} is a link that leads out of {FOLDER}/")
             return resolved
