@@ -11,19 +11,17 @@ _MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)  # what is written to stdout fa
 
 
 def fill_streams() -> None:
-    """No stream is missing afterwards: nothing reads as its end, stderr swallows, and stdout fails.
+    """Closed ones are filled in: writing to stdout fails, stderr goes nowhere, and `sys.stdin` stays None.
 
-    Else the next file that is opened, the store perhaps, would get its number, and what is printed with it.
+    Else the next file that is opened, the store perhaps, would get their number, and what is printed with it.
     """
     for number, mode in enumerate(_MODES):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, mode)  # takes the lowest number that is free: this one
-    if sys.stdin is None:
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  (as long as the process lives)
     if sys.stdout is None:
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (as long as the process lives)
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 
 def folder(root: Path, cwd: str | None) -> Path:
@@ -26,7 +26,7 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def reading(path: Path) -> IO[bytes]:
+def reading(path: Path) -> BinaryIO:
     """The file, opened to be read. A pipe that nobody writes into is not waited for. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     os.set_blocking(handle, True)  # whoever writes into a pipe, as shells let commands do, is waited for
