@@ -9,7 +9,9 @@ from luthier.taint import TRUSTED, Confidentiality, Label, Labelled, escape_poin
 from luthier.tools import Envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+_SCALARS = frozenset({type(None), bool, int, float})
 
 
 def keep_labelled(labelled: Labelled[Any], *, whole: bool = False) -> dict[str, Any]:
@@ -17,21 +19,25 @@ def keep_labelled(labelled: Labelled[Any], *, whole: bool = False) -> dict[str, 
 
     `whole`: nothing is withheld and no secret blotted out.
     """
-    if labelled.label.confidentiality is Confidentiality.secret and not whole:
-        return {"value": None, "label": labelled.label.to_json(), "withheld": [""]}
-    parts = labelled.parts.items()
-    secret = {pointer for pointer, label in parts if label.confidentiality is Confidentiality.secret}
+    label, parts = labelled.label, labelled.parts
+    if label is not TRUSTED and label.confidentiality is Confidentiality.secret and not whole:
+        return {"value": None, "label": label.to_json(), "withheld": [""]}
+    secret = set(_secret(parts)) if parts else set()
     envelopes: list[str] = []
     kept: dict[str, Any] = {"value": plain(labelled.value, "", None if whole else secret, envelopes)}
-    if labelled.label is not TRUSTED and labelled.label != TRUSTED:
-        kept["label"] = labelled.label.to_json()
+    if label is not TRUSTED and label != TRUSTED:
+        kept["label"] = label.to_json()
     if parts:
-        kept["parts"] = {pointer: label.to_json() for pointer, label in parts}
+        kept["parts"] = {pointer: part.to_json() for pointer, part in parts.items()}
     if envelopes:
         kept["envelopes"] = envelopes
     if secret and not whole:
         kept["withheld"] = sorted(secret)
     return kept
+
+
+def _secret(parts: Mapping[str, Label]) -> Iterator[str]:
+    return (at for at, label in parts.items() if label.confidentiality is Confidentiality.secret)
 
 
 def plain(value: Any, pointer: str, withheld: set[str] | None, envelopes: list[str]) -> Any:
@@ -41,11 +47,11 @@ def plain(value: Any, pointer: str, withheld: set[str] | None, envelopes: list[s
     """
     if withheld is not None and pointer in withheld:
         return None
+    if type(value) in _SCALARS:
+        return value
     match value:
         case str():
             return value if withheld is None else known.blot_known(value)
-        case None | int() | float():
-            return value
         case dict():
             return _plain_members(value, pointer, withheld, envelopes)
         case list() | tuple():

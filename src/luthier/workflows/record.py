@@ -219,21 +219,30 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return type(self.data).__name__
 
 
-def encode(entry: Entry, *, whole: bool = False, **more: Any) -> bytes:
-    """The entry as one line of JSON, newline included, with `more` members. `whole`: with its secrets."""
-    document = {
-        "seq": entry.seq,
-        "at": entry.at,
-        "kind": entry.kind,
-        "step": entry.step,
-        "attempt": entry.attempt,
-        "data": _fields(entry.data, whole=whole),
-        **more,
-    }
+class _Line(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """An entry as it is written, its data still in plain values."""
+
+    seq: int
+    at: float
+    kind: str
+    step: str
+    attempt: int
+    data: dict[str, Any]
+    sealed: Any = None
+
+
+_WRITE = msgspec.json.Encoder().encode
+_READ = msgspec.json.Decoder(_Line).decode
+
+
+def encode(entry: Entry, *, whole: bool = False, sealed: Any = None) -> bytes:
+    """The entry as one line of JSON, newline included. `whole`: with its secrets."""
+    data = _fields(entry.data, whole=whole)
+    line = _Line(entry.seq, entry.at, entry.kind, entry.step, entry.attempt, data, sealed)
     try:
-        return msgspec.json.encode(document) + b"\n"
+        return _WRITE(line) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which only the standard encoder can spell
-        return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+        return json.dumps(msgspec.to_builtins(line), separators=(",", ":")).encode() + b"\n"
 
 
 def encode_all(entries: Iterable[Entry]) -> bytes:
@@ -245,8 +254,7 @@ def withholds(entry: Entry) -> bool:
     """Whether something of it is not written unless it is written whole."""
     if _label_of(entry.data).confidentiality is Confidentiality.secret:
         return True
-    for name in entry.data.__struct_fields__:
-        value = getattr(entry.data, name)
+    for value in msgspec.structs.astuple(entry.data):
         if type(value) is Labelled and value.whole.confidentiality is Confidentiality.secret:
             return True
     return False
@@ -274,21 +282,6 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-class _Line(msgspec.Struct, frozen=True, gc=False):
-    """An entry as it is written, its data still in plain values."""
-
-    seq: int
-    at: float
-    kind: str
-    step: str
-    attempt: int
-    data: dict[str, Any]
-    sealed: Any = None
-
-
-_LINES = msgspec.json.Decoder(_Line)
-
-
 def _decoded(line: bytes, number: int, unseal: Callable[[Any, int], bytes] | None) -> Entry:
     try:
         read = _parsed(line)
@@ -306,7 +299,7 @@ def _decoded(line: bytes, number: int, unseal: Callable[[Any, int], bytes] | Non
 
 def _parsed(line: bytes) -> _Line:
     try:
-        return _LINES.decode(line)
+        return _READ(line)
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
@@ -320,18 +313,11 @@ def _read(name: str, value: Any) -> Any:
 
 def _fields(data: Data, *, whole: bool) -> dict[str, Any]:
     kept: dict[str, Any] = {}
-    for name in data.__struct_fields__:
-        value = getattr(data, name)
+    for name, value in msgspec.structs.asdict(data).items():
         if value is None or value is NULL or value is TRUSTED:
             continue
-        if type(value) is Failure:
-            secret = _label_of(data).confidentiality is Confidentiality.secret and not whole
-            kept[name] = _kept_failure(value, secret=secret)
-        elif whole and type(value) is Labelled:
-            kept[name] = keep_labelled(value, whole=True)
-        else:
-            write = _WRITERS.get(type(value))
-            kept[name] = value if write is None else write(value)
+        write = _WRITERS.get(type(value))
+        kept[name] = value if write is None else write(value, data, whole)
     return kept
 
 
@@ -345,8 +331,8 @@ def _label_of(data: Data) -> Label:
             return TRUSTED
 
 
-def _kept_failure(failure: Failure, *, secret: bool) -> dict[str, Any]:
-    if secret:
+def _kept_failure(failure: Failure, data: Data, whole: bool) -> dict[str, Any]:  # noqa: FBT001  (a writer)
+    if not whole and _label_of(data).confidentiality is Confidentiality.secret:
         return {"kind": failure.kind, "message": WITHHELD}
     facts = plain(failure.facts, "", set(), [])
     return {"kind": failure.kind, "message": failure.message, "facts": facts, "note": failure.note}
@@ -356,7 +342,12 @@ def _read_failure(kept: Any) -> Failure:
     return msgspec.convert(kept, Failure)
 
 
-_WRITERS: dict[type, Callable[[Any], Any]] = {Labelled: keep_labelled, Label: Label.to_json}
+_WRITERS: dict[type, Callable[[Any, Data, bool], Any]] = {
+    Labelled: lambda value, _, whole: keep_labelled(value, whole=whole),
+    Label: lambda value, *_: value.to_json(),
+    Failure: _kept_failure,
+}
+"""What writes a value of a type, given the data that it is of and whether it is written whole."""
 _READERS: dict[str, Callable[[Any], Any]] = {
     "inputs": read_labelled,
     "arguments": read_labelled,
