@@ -38,11 +38,11 @@ class Reader(Protocol):
 
 
 class Transaction(Protocol):
-    """What is written inside of a transaction, with named parameters."""
+    """What is written inside of a transaction: a statement with named parameters, rows of a table."""
 
     def do(self, sql: str, parameters: Mapping[str, Any], /) -> int: ...
 
-    def each(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> None: ...
+    def insert(self, table: str, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]], /) -> None: ...
 
 
 class Database:

@@ -27,7 +27,8 @@ _VALUES = ", ".join(f":{name}" for name in _FIELDS)
 _SELECT = f"SELECT {_COLUMNS} FROM runs"  # noqa: S608  (names of our own, as below)
 _CREATE = f"INSERT INTO runs ({_COLUMNS}, stop) VALUES ({_VALUES}, :stop)"  # noqa: S608
 _REPLACE = f"UPDATE runs SET ({_COLUMNS}) = ({_VALUES}) WHERE id = :id"  # noqa: S608
-_APPEND = "INSERT INTO run_entries (run, seq, entry) VALUES (:run, :seq, :entry)"
+_ENTRIES = "run_entries"
+_PLACES = ("run", "seq", "entry")
 _BEAT = "UPDATE runs SET beat_at = :now WHERE owner = :owner AND status = 'running'"
 _OVER = "NOT EXISTS (SELECT 1 FROM runs WHERE root = :root AND ended_at IS NULL)"
 _FORGET = f"DELETE FROM run_entries WHERE run IN (SELECT id FROM runs WHERE root = :root) AND {_OVER}"  # noqa: S608
@@ -55,7 +56,8 @@ class SqlRuns:
             with self._database.transaction() as transaction:
                 transaction.do(_CREATE, {**_written(row), "stop": False})
                 if entries:
-                    transaction.each(_APPEND, _lines(row.id, entries, self._seals if row.durable else None))
+                    seals = self._seals if row.durable else None
+                    transaction.insert(_ENTRIES, _PLACES, _lines(row.id, entries, seals))
         except TakenError:
             raise RunLostError(row.id) from None
 
@@ -63,7 +65,7 @@ class SqlRuns:
         try:
             with self._database.transaction() as transaction:
                 if entries:
-                    transaction.each(_APPEND, _lines(run, entries, self._seals))
+                    transaction.insert(_ENTRIES, _PLACES, _lines(run, entries, self._seals))
                 if row is not None:
                     transaction.do(_REPLACE, _written(row))
         except TakenError:
@@ -155,8 +157,8 @@ def _read(values: dict[str, Any]) -> RunRow:
     return RunRow(**{**values, "waiting": waiting, "durable": bool(values["durable"])})
 
 
-def _lines(run: str, entries: Sequence[Entry], seals: Seals | None) -> Iterator[dict[str, Any]]:
-    return ({"run": run, "seq": entry.seq, "entry": _line(run, entry, seals)} for entry in entries)
+def _lines(run: str, entries: Sequence[Entry], seals: Seals | None) -> Iterator[tuple[Any, ...]]:
+    return ((run, entry.seq, _line(run, entry, seals)) for entry in entries)
 
 
 def _line(run: str, entry: Entry, seals: Seals | None) -> str:

@@ -196,8 +196,10 @@ class SqlTransaction:
         """How many rows it changed."""
         return self._connection.execute(sa.text(sql), dict(parameters)).rowcount
 
-    def each(self, sql: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        self._connection.execute(sa.text(sql), [dict(row) for row in rows])
+    def insert(self, table: str, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Rows of a table."""
+        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        self._connection.execute(sa.insert(TABLES.tables[table]), named)
 
 
 class Appender:
