@@ -152,7 +152,7 @@ def test_with_json_what_the_machine_does_not_allow_is_a_document_too(cli: Cli, f
     gone.rmdir()
     done = cli("servers", "list", "--json")
     assert done.exit_code == 1
-    assert "FileNotFoundError" in json.loads(done.stdout)["error"]["message"]
+    assert "No such file or directory" in json.loads(done.stdout)["error"]["message"]
 
 
 def test_a_store_that_is_broken_is_told_of_without_a_traceback_and_in_one_document(

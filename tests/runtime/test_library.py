@@ -64,3 +64,17 @@ def test_an_unknown_name_is_told_with_the_nearest_and_the_folder(folder: Path, t
         library(folder).get("on")
     with pytest.raises(NotFoundError, match="does not exist"):
         library(tmp_path / "nowhere").get("one")
+
+
+def test_a_folder_that_cannot_be_read_is_told_when_one_of_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "ensembles").symlink_to("ensembles")
+    found = library(tmp_path)
+    assert found.get("given").name == "given"
+    with pytest.raises(SpecError, match="ensembles: the folder cannot be read: Too many levels"):
+        found.get("one")
+    assert found.names == (str(tmp_path / "ensembles"), "given")
+    (tmp_path / "ensembles").unlink()
+    (tmp_path / "ensembles").mkdir()
+    (tmp_path / "ensembles" / "one.yaml").write_text(ONE)
+    assert found.reread()
+    assert found.names == ("given", "one")

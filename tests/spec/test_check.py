@@ -83,6 +83,17 @@ def test_what_lies_in_the_place_of_a_file_is_told_and_not_waited_for(tmp_path: P
     ]
 
 
+def test_folders_that_cannot_be_read_are_faults(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"luthier.yaml": "serve: {prompts: prompts}"})
+    for name in ("ensembles", "prompts"):
+        (tmp_path / name).symlink_to(name)
+    assert folder.told() == [
+        "ensembles: the folder cannot be read: Too many levels of symbolic links",
+        "warning luthier.yaml:1:18: there is no folder `prompts`",
+        "prompts: the folder cannot be read: Too many levels of symbolic links",
+    ]
+
+
 def test_paths_that_go_in_circles_are_told_of_like_those_that_lead_nowhere(tmp_path: Path) -> None:
     script = "agents: [{name: a, operation: code, config: {script: scripts/a/b}}]"
     folder = Folder(

@@ -83,7 +83,7 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
         except (OSError, RecursionError, UnicodeError) as error:
             # What the machine or the words given to us do not allow; -vv tells where.
             logger("luthier").debug("the command failed", exc_info=True)
-            told = LuthierError(f"{type(error).__name__}: {error}")
+            told = LuthierError(_words(error))
             if kwargs.get("json"):
                 echo(to_json(error_document(told)))
             show_error(told)
@@ -91,6 +91,12 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
         raise typer.Exit(status)
 
     return wrapped
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return f"{type(error).__name__}: {error}"
 
 
 def status_of(errors: Iterable[LuthierError]) -> int:

@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from luthier.errors import NotFoundError, SpecError
-from luthier.spec import Ensemble, Project, load_ensemble, read_ensemble
+from luthier.spec import Ensemble, Project, ensemble_files, load_ensemble, read_ensemble
+from luthier.spec.paths import FOLDER
 from luthier.text import near
 
 EnsembleSource = str | Path | Mapping[str, Any] | Ensemble
 
 
 class Library:
-    """Ensembles by name. A broken file costs itself only, and says why when it is asked for."""
+    """Ensembles by name. A broken file costs itself only, and says why when it is asked for.
+
+    A folder that cannot be read is broken under its own path, and so is all that is not known from elsewhere.
+    """
 
     def __init__(self, project: Project, given: Iterable[EnsembleSource] = ()) -> None:
-        self._folder = project.root / "ensembles"
+        self._root = project.root
         self._given = {ensemble.name: ensemble for ensemble in map(_read, given)}
         self._read = dict(self._given)
         self._broken: dict[str, SpecError] = {}
@@ -51,9 +55,10 @@ class Library:
             self._scan()
         if source in self._read:
             return self._read[source]
-        if source in self._broken:
-            raise self._broken[source]
-        where = f"in {self._folder}" if self._folder.is_dir() else f"({self._folder} does not exist)"
+        folder = self._root / FOLDER
+        if broken := self._broken.get(source) or self._broken.get(str(folder)):
+            raise broken
+        where = f"in {folder}" if folder.is_dir() else f"({folder} does not exist)"
         raise NotFoundError("ensemble", source, near=near(source, self.names), where=where)
 
     def begun(self, name: str, file: str) -> Ensemble:
@@ -75,7 +80,11 @@ class Library:
                 self._read.setdefault(ensemble.name, ensemble)
 
     def _files(self) -> list[Path]:
-        return sorted(self._folder.glob("*.y*ml"))
+        try:
+            return ensemble_files(self._root)
+        except SpecError as error:
+            self._broken[str(self._root / FOLDER)] = error
+            return []
 
     def _version(self) -> object:
         """What changes when a file does."""

@@ -69,7 +69,10 @@ class Prompts:
 
     def version(self) -> object:
         """What changes when a file of them does."""
-        return tuple((str(path), *stamp(path)) for path in prompt_files(self._project))
+        try:
+            return tuple((str(path), *stamp(path)) for path in prompt_files(self._project))
+        except SpecError as error:
+            return str(error)
 
     async def _message(self, client: str, message: Message, scope: Scope) -> dict[str, Any]:
         if message.text is not None:
@@ -102,7 +105,12 @@ class Prompts:
         if version == self._version:
             return self._read
         self._version, self._read = version, {}
-        for path in prompt_files(self._project):
+        try:
+            files = prompt_files(self._project)
+        except SpecError as error:
+            _log.warning("no prompts are offered: %s", error)
+            return self._read
+        for path in files:
             try:
                 prompt = load_prompt(path)
             except SpecError as error:

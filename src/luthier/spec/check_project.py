@@ -56,7 +56,12 @@ def _check_served(project: Project) -> Iterator[Fault]:
     if serve.prompts and not (project.root / serve.prompts).is_dir():
         yield origin.fault(f"there is no folder {quoted(serve.prompts)}", "serve", "prompts", warning=True)
     names: dict[str, str] = {}
-    for path in prompt_files(project):
+    try:
+        files = prompt_files(project)
+    except SpecError as error:
+        yield from error.faults
+        return
+    for path in files:
         try:
             prompt, found = examine_prompt(path)
         except SpecError as error:

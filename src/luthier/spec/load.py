@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 MAX_BYTES = 1024 * 1024
+SUFFIXES = (".yaml", ".yml")
 
 
 def load(source: Path | str | BinaryIO, *, file: str | None = None) -> Document:
@@ -37,6 +38,17 @@ def read_text(path: Path, file: str, limit: int = MAX_BYTES) -> str:
             return _read(stream, file, limit)
     except OSError as error:
         raise SpecError([Fault(f"the file cannot be read: {error.strerror}", file)]) from error
+
+
+def files_in(folder: Path, *, file: str | None = None) -> list[Path]:
+    """The YAML files of a folder; none where there is no folder. Raises SpecError where it cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        where = str(folder) if file is None else file
+        raise SpecError([Fault(f"the folder cannot be read: {error.strerror}", where)]) from error
 
 
 def _read(stream: BinaryIO, file: str, limit: int) -> str:

@@ -11,7 +11,7 @@ from luthier.spec.check import check_ensemble
 from luthier.spec.check_patterns import check_patterns
 from luthier.spec.check_project import check_project
 from luthier.spec.check_tools import check_tools
-from luthier.spec.load import load
+from luthier.spec.load import files_in, load
 from luthier.spec.read import examine, in_order
 from luthier.spec.read_project import FILES, examine_project, find_project, read_project
 from luthier.spec.words import quoted
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from luthier.spec.project import Project
 
 FOLDER = "ensembles"
-SUFFIXES = (".yaml", ".yml")
 
 _OF_PROJECTS = frozenset({"mcpServers", "servers", "mcp", "environment", "allowed_commands", "expose_env"})
 _OF_ENSEMBLES = frozenset({"ensemble", "steps", "flow"})
@@ -49,7 +48,7 @@ def check_paths(
 
 
 def ensemble_files(root: Path) -> list[Path]:
-    """The ensembles that lie in a project's folder for them."""
+    """The ensembles that lie in a project's folder for them. Raises SpecError where that cannot be read."""
     return _yaml_files(root / FOLDER)
 
 
@@ -68,7 +67,7 @@ class _Checker:
         elif not path.exists():
             self._faults.append(Fault("there is no such file or folder", _shown(path)))
         elif _is_project(path):
-            self._want(path, ensemble_files(path.parent))
+            self._want(path, self._files(path.parent / FOLDER))
         else:
             self._want(find_project(path.parent), [path])
 
@@ -80,14 +79,21 @@ class _Checker:
     def _add_folder(self, folder: Path) -> None:
         own = next((folder / name for name in FILES if (folder / name).is_file()), None)
         project = own or find_project(folder)
-        files = ensemble_files(folder) if own else [*_yaml_files(folder), *ensemble_files(folder)]
+        files = self._files(folder / FOLDER) if own else [*self._files(folder), *self._files(folder / FOLDER)]
         if project and not files:
-            files = ensemble_files(project.parent)
+            files = self._files(project.parent / FOLDER)
         if not project and not files:
             message = f"there is no {FILES[0]} here or above, and no ensemble"
             self._faults.append(Fault(message, _shown(folder), suggestion="`luthier init` makes a project"))
             return
         self._want(project, files)
+
+    def _files(self, folder: Path) -> list[Path]:
+        try:
+            return _yaml_files(folder)
+        except SpecError as error:
+            self._faults += [fault for fault in error.faults if fault not in self._faults]
+            return []
 
     def _want(self, project: Path | None, files: Sequence[Path]) -> None:
         key = _found(project) if project else None
@@ -95,7 +101,7 @@ class _Checker:
 
     def _check(self, file: Path | None, wanted: list[Path]) -> None:
         project = self._read_project(file)
-        near = ensemble_files(file.parent) if file else []
+        near = self._files(file.parent / FOLDER) if file else []
         others = [path for path in map(_found, near) if path not in wanted]
         read = {path: self._read_ensemble(path, quiet=path in others) for path in [*wanted, *others]}
         known: dict[str, Ensemble] = {}
@@ -153,9 +159,7 @@ def _is_project(path: Path) -> bool:
 
 
 def _yaml_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.name not in FILES)
+    return [path for path in files_in(folder, file=_shown(folder)) if path.name not in FILES]
 
 
 def _found(path: Path) -> Path:

@@ -9,7 +9,7 @@ import msgspec
 from luthier.errors import SpecError
 from luthier.expr import Compiled
 from luthier.spec.expressions import placed
-from luthier.spec.load import load
+from luthier.spec.load import files_in, load
 from luthier.spec.read import in_order
 from luthier.spec.reader import Found, Reader, Sink
 from luthier.spec.resources import Variable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from luthier.spec.project import Project
 
 Role = Literal["user", "assistant"]
-SUFFIXES = (".yaml", ".yml")
 
 
 class Argument(Variable, frozen=True, kw_only=True):
@@ -59,11 +58,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prompt_files(project: Project) -> list[Path]:
-    """The files of the folder that `serve.prompts` names."""
-    folder = project.root / project.serve.prompts
-    if not project.serve.prompts or not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+    """The files of the folder that `serve.prompts` names. Raises SpecError where that cannot be read."""
+    return files_in(project.root / project.serve.prompts) if project.serve.prompts else []
 
 
 def load_prompt(path: Path, *, file: str | None = None) -> Prompt:
