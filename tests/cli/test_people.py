@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from luthier import Runtime
+from luthier.clock import FakeClock
 from tests.cli.test_terminal import at_terminal
 
 if TYPE_CHECKING:
@@ -184,3 +188,26 @@ def test_an_answer_is_typed_at_the_terminal_and_asked_for_again_if_need_be(
     careful: Path, typed: str, shown: str
 ) -> None:
     assert shown in at_terminal(careful, "run", "choose", typed=typed)
+
+
+def test_what_nobody_decided_about_in_time_is_shown_as_expired(careful: Path, cli: Cli) -> None:
+    async def suspended() -> str:
+        runtime = Runtime.open(careful / "luthier.yaml", clock=FakeClock(time.time() - 2 * 86_400))
+        try:
+            return (await runtime.run("careful", durable=True)).id
+        finally:
+            await runtime.close()
+
+    run = asyncio.run(suspended())
+    for words in (("runs", "list"), ("approvals", "list")):
+        line = cli(*words).stdout
+        assert run in line
+        assert "expired" in line
+    (row,) = json.loads(cli("runs", "list", "--json").stdout)["runs"]
+    assert (row["status"], row["expired"]) == ("suspended", True)
+    (request,) = json.loads(cli("approvals", "list", "--json").stdout)["requests"]
+    refused = cli("approvals", "approve", request["id"])
+    assert (refused.exit_code, "has expired" in refused.output) == (3, True)
+    assert cli("runs", "resume", run).exit_code == 3
+    assert cli("approvals", "list").stdout == ""
+    assert "failed" in cli("runs", "list").stdout

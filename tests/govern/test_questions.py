@@ -15,6 +15,7 @@ from luthier.connect import MemoryState
 from luthier.context import CallContext
 from luthier.errors import LuthierError, NotFoundError, Refused
 from luthier.govern import Approvals, Asked, Decided, Desk, MemoryAudit, Question, Request
+from luthier.govern.approvals import KEPT
 from luthier.taint import Labelled
 
 LONG = 30.0
@@ -72,6 +73,33 @@ async def test_a_question_that_nobody_answers_in_time_is_void_and_that_is_audite
     assert (decided.approval, decided.decision, decided.by) == (request.id, "expired", "")
     assert await office.approvals.list() == ()
     assert len(office.log.records) == 2
+
+
+async def test_one_that_has_suspended_a_run_is_told_of_as_expired_until_that_goes_on() -> None:
+    office = Office()
+    request = await office.asked(durable=True)
+    token = await office.approvals.token(request.id)
+    await office.clock.advance(61)
+    for _ in range(2):
+        (expired,) = await office.approvals.list()
+        assert (expired.id, expired.state, expired.token) == (request.id, "expired", "")
+    with pytest.raises(Refused, match="has expired"):
+        await office.approvals.approve(request.id)
+    with pytest.raises(NotFoundError):
+        await office.approvals.approve(token)
+    assert len(office.log.records) == 2, "that is audited once"
+    assert (await office.asked(durable=True)).id != request.id, "it answers no question that is put anew"
+    await office.desk.withdraw("r")
+    assert await office.approvals.list() == ()
+
+
+async def test_one_whose_run_is_never_gone_on_with_is_forgotten_some_day() -> None:
+    office = Office()
+    await office.asked(durable=True)
+    await office.clock.advance(60 + KEPT - 1)
+    assert len(await office.approvals.list()) == 1
+    await office.clock.advance(1)
+    assert await office.approvals.list() == ()
 
 
 @pytest.mark.parametrize(

@@ -176,8 +176,15 @@ class TestQuestions:
         with pytest.raises(RunError):
             await project.resumed(run)
         await project.clock.advance(61)
-        assert await project.requests() == ()
+        (request,) = await project.requests()
+        assert request.state == "expired"
+        assert await project.opened(
+            lambda rt: asyncio.to_thread(lambda: rt.runs.expired(rt.runs.get(run.id)))
+        )
+        with pytest.raises(Refused, match="has expired"):
+            await project.approved(request)
         resumed = await project.resumed(run)
+        assert await project.requests() == ()
         assert resumed.success is success
         if success:
             assert resumed.output["status"] == "expired"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp_types import ElicitResult
 
+from luthier import Runtime
+from luthier.clock import FakeClock, settle
+from luthier.serve import Service
+from luthier.store import DEFAULT
 from tests.serve.house import caller
+from tests.workflows.house import LONG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,3 +74,24 @@ async def test_a_client_is_not_asked_where_the_step_does_not_say_so(tmp_path: Pa
 async def test_a_client_that_cannot_be_asked_waits_for_others_or_fails(tmp_path: Path) -> None:
     async with caller(tmp_path, ensembles=[asking(approvers=["caller"])]) as (peer, _):
         assert (await peer.call_tool("asking")).is_error
+
+
+async def test_a_suspended_run_of_which_a_question_is_void_ends_where_it_is_served(tmp_path: Path) -> None:
+    clock, given = FakeClock(), asking(timeout=60_000)
+    parts: dict[str, Any] = {"root": tmp_path, "ensembles": [given], "clock": clock}
+    runtime = Runtime.open({"store": DEFAULT}, **parts)
+    run = await runtime.run("asking", durable=True)
+    assert run.suspended
+    await runtime.close()
+
+    host = Runtime.open({"store": DEFAULT}, **parts)
+    service = Service(host)
+    async with asyncio.timeout(LONG):
+        while not clock.waiting:
+            await settle()
+        await clock.advance(60)
+        while host.runs.get(run.id).status != "failed":
+            await settle()
+    await service.close()
+    await host.close()
+    assert clock.waiting == 0

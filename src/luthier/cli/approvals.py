@@ -29,7 +29,7 @@ WhyOption = Annotated[str, typer.Option("--reason", "-m", help="Why; it goes alo
 @app.command("list")
 @command
 def list_requests(context: typer.Context, json: JsonOption = False) -> int:
-    """List what waits for a decision, or was approved and has not been called again."""
+    """List what waits for a decision, was decided and not used yet, or expired in a run that waits still."""
     from luthier.cli.render import echo, show_table, to_json
 
     requests = _asked(context, lambda approvals: approvals.list())

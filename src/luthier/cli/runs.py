@@ -37,18 +37,24 @@ def list_runs(
 
     from luthier.cli.render import echo, show_table, to_json
 
-    async def listed(runtime: Runtime) -> list[tuple[RunRow, bool]]:
+    async def listed(runtime: Runtime) -> list[tuple[RunRow, dict[str, bool]]]:
         rows = runtime.runs.list(limit=number, status=status, ensemble=ensemble, before=before, nested=nested)
-        return [(row, runtime.runs.interrupted(row)) for row in rows]
+        return [(row, _more(runtime, row)) for row in rows]
 
     rows = _asked(context, listed)
     if json:
-        listed_rows = [{**msgspec.to_builtins(row), "interrupted": one} for row, one in rows]
+        listed_rows = [{**msgspec.to_builtins(row), **more} for row, more in rows]
         echo(to_json({"runs": listed_rows}))
         return OK
     shown = [
-        (row.id, "interrupted" if one else row.status, row.ensemble, _time(row.started_at), row.principal)
-        for row, one in rows
+        (
+            row.id,
+            next((word for word, holds in more.items() if holds), row.status),
+            row.ensemble,
+            _time(row.started_at),
+            row.principal,
+        )
+        for row, more in rows
     ]
     show_table(("id", "", "ensemble", "started", "by"), shown)
     return OK
@@ -63,12 +69,12 @@ def show_run(context: typer.Context, run: IdArgument, json: JsonOption = False) 
     from luthier.cli.render import echo, show_table, to_json
     from luthier.workflows import encode
 
-    async def found(runtime: Runtime) -> tuple[RunRow, bool, tuple[Entry, ...]]:
+    async def found(runtime: Runtime) -> tuple[RunRow, dict[str, bool], tuple[Entry, ...]]:
         row = runtime.runs.get(run)
-        return row, runtime.runs.interrupted(row), runtime.runs.record(run)
+        return row, _more(runtime, row), runtime.runs.record(run)
 
-    row, interrupted, record = _asked(context, found)
-    facts: dict[str, Any] = {**msgspec.to_builtins(row), "interrupted": interrupted}
+    row, more, record = _asked(context, found)
+    facts: dict[str, Any] = {**msgspec.to_builtins(row), **more}
     if json:
         entries = [msgspec.json.decode(encode(entry)) for entry in record]
         echo(to_json({**facts, "record": entries}))
@@ -135,6 +141,11 @@ def prune(
     shown = [(row.id, row.status, row.ensemble, _time(row.ended_at)) for row in rows]
     show_table(("id", "", "ensemble", "ended"), shown)
     return OK
+
+
+def _more(runtime: Runtime, row: RunRow) -> dict[str, bool]:
+    """What the row alone does not tell: whether nobody drives it, and whether what it waits for is void."""
+    return {"interrupted": runtime.runs.interrupted(row), "expired": runtime.runs.expired(row)}
 
 
 def _line(entry: Entry) -> tuple[str, ...]:

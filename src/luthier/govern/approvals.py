@@ -37,6 +37,9 @@ KIND = "approvals"
 TOKEN = "hitl_"  # noqa: S105  (what they begin with)
 TOKEN_BYTES = 32
 
+KEPT = 30 * 86_400.0
+"""Seconds that one is told of as expired, where nobody goes on with its run."""
+
 
 class Approvals:
     """The requests of one project."""
@@ -50,24 +53,29 @@ class Approvals:
     async def list(self) -> tuple[Request, ...]:
         """What waits for a decision or, decided, for its call; the oldest first. What is over is taken away.
 
-        What cannot be read is nobody's request, and is left out.
+        What is void and has suspended a run is told of as `expired`, until that goes on. What cannot be read
+        is nobody's request, and is left out.
         """
         rows = await asked(self._clock, lambda: self._state.list(KIND))
         requests = []
         for row in rows.values():
             with suppress(ValueError):
-                request = read_request(row)
-                if request.expires > self._clock.now():
-                    requests.append(request)
-                else:
-                    await self._expire(request)
+                read = read_request(row)
+                kept = read if read.expires > self._clock.now() else await self._expired(read)
+                if kept is not None:
+                    requests.append(kept)
         return tuple(sorted(requests, key=lambda request: (request.asked, request.id)))
 
-    async def _expire(self, request: Request) -> None:
-        """Take away what is void; where nobody has decided in time, that is written down."""
+    async def _expired(self, request: Request) -> Request | None:
+        """What is left of a request that is void; where nobody has decided in time, that is written down."""
         if request.state == "waiting":
             self._audit.write(_decided(request, "expired"))
-        await self.swap(request, None)
+        kept = None
+        if request.durable and self._clock.now() < request.expires + KEPT:
+            kept = msgspec.structs.replace(request, state="expired", token="")
+        if kept != request:
+            await self.swap(request, kept)
+        return kept
 
     async def get(self, id: str) -> Request:
         """The request of that id, or token. Raises NotFoundError, also when it has expired."""
@@ -163,8 +171,9 @@ class Approvals:
             raise RuntimeError(f"the id {request.id} is taken")
 
     async def find(self, binding: str) -> Request | None:
-        """The oldest request that is bound to this."""
-        return next((request for request in await self.list() if request.binding == binding), None)
+        """The oldest request that is bound to this, and is not void."""
+        found = (request for request in await self.list() if request.state != "expired")
+        return next((request for request in found if request.binding == binding), None)
 
     async def read(self, id: str) -> Request | None:
         """A request as it stands. Raises ValueError where it cannot be read."""
@@ -206,9 +215,10 @@ def _decided(request: Request, decision: str) -> Decided:
 
 
 def _too_late(request: Request) -> Refused:
+    what = "has expired" if request.state == "expired" else "has been decided already"
     return Refused(
         "denied",
-        f"{request.id} has been decided already.",
+        f"{request.id} {what}.",
         rule="approvals",
         place=f"request {request.id}",
         hint="`luthier approvals list` shows what waits.",

@@ -51,6 +51,8 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What waits for a person, or has been decided and not been used yet. Times are Unix seconds.
 
+    One that has expired is kept until the run that has asked goes on.
+
     `what`: a call, a question of a step (`hitl`), or what a server asks back (`input`). Of questions
     `arguments` are what is shown beside the `prompt`, `said` is the label of that, `schema` is what an answer
     must fit (None: it is yes or no), and `approvers` are those who may decide besides the operator. `control`
@@ -80,7 +82,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     asked: float
     expires: float
     token: str = ""
-    state: Literal["waiting", "approved", "denied"] = "waiting"
+    state: Literal["waiting", "approved", "denied", "expired"] = "waiting"
     answer: Any = None
     why: str = ""
     by: str = ""

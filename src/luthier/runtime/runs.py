@@ -11,6 +11,7 @@ from luthier.clock import sleep
 from luthier.errors import LuthierError, NotFoundError, RunChangedError, RunError, RunLostError, StoreError
 from luthier.events import Observers
 from luthier.redaction import logger
+from luthier.runtime.expiring import Expiries
 from luthier.runtime.pruning import pruned
 from luthier.secrets import find_keys
 from luthier.store.runs import SqlRuns
@@ -23,7 +24,7 @@ from luthier.workflows.taking import see_unchanged, take
 from luthier.workflows.waiting import is_decided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from luthier.context import CallContext
     from luthier.events import Observer
@@ -84,6 +85,7 @@ class Runs:
         self._going: set[asyncio.Task[Run]] = set()
         self._live: dict[str, Execution] = {}
         self._watching: asyncio.Task[None] | None = None
+        self._expiries = Expiries(self._store, self._clock, self._gone_on)
 
     # What is kept
 
@@ -130,6 +132,17 @@ class Runs:
         """Whether the run goes on nowhere, and can be resumed."""
         gone = is_gone(row.id, row.owner, row.beat_at, self._clock.now())
         return row.durable and row.status == "running" and gone
+
+    def expired(self, row: RunRow) -> bool:
+        """Whether a question that the run waits for is void: it can be resumed, and then goes on without."""
+        return row.status == "suspended" and row.void_at is not None and row.void_at <= self._clock.now()
+
+    def mind_all(self, go_on: Callable[[RunRow], Awaitable[object]]) -> None:
+        """Until it is closed, go on so with every suspended run of which a question is void.
+
+        Without that, those are gone on with that were suspended here.
+        """
+        self._expiries.mind_all(go_on)
 
     async def prune(self, before: float, *, dry_run: bool = False) -> tuple[RunRow, ...]:
         """Take away the runs that ended before that moment (Unix seconds), and give how they stood.
@@ -191,6 +204,9 @@ class Runs:
         await self._look(id)
         return self._started(await self._taken(id, *observers, ensemble=ensemble))
 
+    async def _gone_on(self, row: RunRow, ensemble: Ensemble | None = None) -> RunHandle:
+        return await self.go_on(row.id, ensemble=ensemble)
+
     async def _look(self, id: str) -> None:
         """See that it waits for nobody, and that what was begun inside is as it was. Raises RunError."""
         row, people = self._open_root(await asyncio.to_thread(self.get, id)), self._services.people
@@ -234,6 +250,7 @@ class Runs:
 
     async def close(self) -> None:
         """Call off what still goes on, wait for that, and write what is left."""
+        await self._expiries.close()
         for task in self._going:
             task.cancel()
         if self._going:
@@ -262,6 +279,7 @@ class Runs:
             raise RunLostError(id, row.owner)
         if not row.durable:
             raise RunError(f"The run {id} is not durable, so it cannot be gone on with.", run=id)
+        self._expiries.forget(id)
         found = ensemble or self._find(row.ensemble, row.file)
         now = self._clock.now()
         taken = await asyncio.to_thread(take, self._store, row, self._services.plans.of(found).digest(), now)
@@ -316,6 +334,8 @@ class Runs:
         else:
             if durable and not run.suspended:
                 await asyncio.to_thread(end_rest, self._store, made.id, self._clock.now())
+            elif durable:
+                self._expiries.mind(made.row, made.ensemble)
             return run
         finally:
             self._live.pop(made.id, None)

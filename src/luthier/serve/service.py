@@ -43,6 +43,7 @@ class Service:
         self.ensembles: dict[str, Ensemble] = {}
         self.offers: dict[str, Offer] = self._offered()
         self.board = Board(runtime)
+        runtime.runs.mind_all(self.board.resume)
         self._version = 0
         self._chosen = {name: ToolUri.parse(address) for name, address in runtime.project.serve.tools.items()}
         self._calls: set[asyncio.Task[Answer]] = set()

@@ -58,7 +58,7 @@ class Execution:
         context: CallContext,
     ) -> None:
         self.id = context.run
-        self._ensemble = ensemble
+        self.ensemble = ensemble
         self._services = services
         self._inputs = bound
         self._recorder = recorder
@@ -93,8 +93,8 @@ class Execution:
             release(self.id)
         await self._clear(ended)
         memory = self._driver.memory() if key and ended.success and not ended.cached else None
-        if memory is not None and self._ensemble.cache is not None:
-            await cache.put(key, memory, self._ensemble.cache.ttl)
+        if memory is not None and self.ensemble.cache is not None:
+            await cache.put(key, memory, self.ensemble.cache.ttl)
         return ended
 
     @property

@@ -67,6 +67,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     beat_at: float = 0.0
     file: str = ""
 
+    @property
+    def void_at(self) -> float | None:
+        """When the first of its questions is void, in a run that is suspended for some."""
+        return min((one.expires_at for one in self.waiting if one.expires_at), default=None)
+
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs are listed: of those that fit the newest, `limit` at most.

@@ -12,6 +12,7 @@ from luthier.context import CallContext
 from luthier.errors import CallerError
 from luthier.govern import Answer, Approvals, Desk, MemoryAudit, Request
 from luthier.taint import SECRET, UNTRUSTED, Confidentiality, Integrity, Labelled
+from luthier.workflows.operations.hitl import decision_of
 from tests.workflows.house import House
 
 if TYPE_CHECKING:
@@ -187,6 +188,16 @@ async def test_a_question_whose_time_is_up_is_void(then: str, success: bool) -> 
     else:
         assert run.error is not None
         assert run.error["message"] == "nobody has answered in time"
+
+
+async def test_a_request_that_is_void_was_not_denied() -> None:
+    office = Office(timeout=60)
+    async with office.running(ensemble()) as task:
+        (request,) = await office.approvals.list()
+        expired = decision_of(msgspec.structs.replace(request, state="expired"))
+        assert (expired.decision, expired.request, expired.by) == ("expired", request.id, "")
+        await office.approvals.deny(request.id)
+        await task
 
 
 class Client:

@@ -139,7 +139,7 @@ class ApprovalView(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     what: Literal["call", "hitl", "input"]
-    state: Literal["waiting", "approved", "denied"]
+    state: Literal["waiting", "approved", "denied", "expired"]
     client: str
     run: str
     step: str

@@ -72,6 +72,8 @@ def suspended_by(request: Request) -> Suspended:
 
 def decision_of(request: Request) -> Resumed:
     """What the record says of a request that has been decided."""
+    if request.state == "expired":
+        return Resumed(decision="expired", request=request.id)
     return Resumed(
         decision="approved" if request.state == "approved" else "denied",
         request=request.id,
