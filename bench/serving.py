@@ -1,7 +1,8 @@
 """What one hop costs: `luthier serve --http` and FastMCP's proxies in front of the same server by HTTP.
 
 The same bare client calls the server directly and through each of them, in turns; what a hop adds is its
-median less the direct one. CPU is that of the process in the middle.
+median less the direct one. CPU is that of the process in the middle. It speaks the revision of 2025-11-25;
+Luthier is also asked in that of 2026-07-28, and for an ensemble of one step in place of the tool.
 
 usage: serving.py [ROUNDS]
 """
@@ -30,6 +31,22 @@ if TYPE_CHECKING:
 FASTMCP = ENVIRONMENTS / "fastmcp"
 GOALS = {"fastmcp": (0.1, 20), "fastmcp, shared client": (0.6, 2)}
 SINGLY, AT_ONCE, CALLS = "seq 60", "many 16 160", 160
+
+
+OLD, NEW = "2025-11-25", "2026-07-28"
+WAYS = {
+    "luthier": (OLD, "echo"),
+    "luthier, 2026-07-28": (NEW, "echo"),
+    "luthier, an ensemble": (OLD, "one"),
+    "luthier, both": (NEW, "one"),
+}
+ENSEMBLE = {
+    "ensemble": "one",
+    "trigger": {"type": "mcp"},
+    "inputs": {"text": {"type": "string", "required": True}},
+    "agents": [{"name": "echo", "operation": "tools", "config": {"mcp": "up", "tool": "echo"}}],
+    "outputs": "${echo.output}",
+}
 
 
 class Hop(NamedTuple):
@@ -89,6 +106,8 @@ def hops(upstream: str) -> Iterator[dict[str, Hop]]:
             "mcpServers": {"up": {"url": upstream, "transport": "http"}},
             "serve": {"clients": {"bench": ["${env.BENCH_TOKEN}"]}, "tools": {"echo": "mcp://up/echo"}},
         }
+        (root / "ensembles").mkdir()
+        (root / "ensembles" / "one.yaml").write_text(json.dumps(ENSEMBLE))
         (root / "luthier.yaml").write_text(json.dumps(project))
         port, token = free_port(), secrets.token_urlsafe(32)
         command = (
@@ -102,21 +121,27 @@ def hops(upstream: str) -> Iterator[dict[str, Hop]]:
             f"127.0.0.1:{port}",
         )
         process = stack.enter_context(started(port, *command, BENCH_TOKEN=token))
-        found["luthier"] = Hop(process, f"http://127.0.0.1:{port}/mcp", (token,))
+        for name in WAYS:
+            found[name] = Hop(process, f"http://127.0.0.1:{port}/mcp", (token,))
         yield found
 
 
 def measured(number: int) -> None:
     with echo_servers() as [upstream], hops(upstream) as found:
         script = HERE / "contenders" / "hop.py"
-        direct = Contender("direct", OWN, script, upstream)
-        through = [Contender(name, OWN, script, hop.url, *hop.token) for name, hop in found.items()]
+        direct = Contender("direct", OWN, script, upstream, OLD, "echo")
+        through = [
+            Contender(name, OWN, script, hop.url, *WAYS.get(name, (OLD, "echo")), *hop.token)
+            for name, hop in found.items()
+        ]
         print(machine())
         singly = rounds([direct, *through], SINGLY, number)
-        before = {name: hop.cpu for name, hop in found.items()}
         at_once = rounds([direct, *through], AT_ONCE, number)
-        calls = number * CALLS
-        cpu = {name: (hop.cpu - before[name]) / calls * 1e6 for name, hop in found.items()}
+        cpu = {}
+        for one in through:
+            before = found[one.name].cpu
+            rounds([one], AT_ONCE, number)
+            cpu[one.name] = (found[one.name].cpu - before) / (number * CALLS) * 1e6
         for one in (direct, *through):
             one.quit()
     p50 = {name: statistics.median(one["p50"] * 1e6 for one in taken) for name, taken in singly.items()}

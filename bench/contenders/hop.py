@@ -1,6 +1,6 @@
-"""The same bare client for everybody: JSON-RPC by aiohttp, the revision of 2025-11-25 with its session.
+"""The same bare client for everybody: JSON-RPC by aiohttp, a revision with its session or one without.
 
-usage: hop.py URL [TOKEN]; the tool's name is echo
+usage: hop.py URL VERSION TOOL [TOKEN]
 """
 
 import asyncio
@@ -11,13 +11,18 @@ import time
 
 import aiohttp
 
-URL, *TOKEN = sys.argv[1:]
+URL, VERSION, TOOL, *TOKEN = sys.argv[1:]
+MODERN = VERSION >= "2026"
 HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, text/event-stream",
     **({"Authorization": f"Bearer {TOKEN[0]}"} if TOKEN else {}),
 }
-INFO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+META = {
+    "io.modelcontextprotocol/protocolVersion": VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+INFO = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 
 
 class Client:
@@ -27,17 +32,21 @@ class Client:
         self._number = 0
 
     async def begin(self) -> None:
+        if MODERN:
+            self._headers |= {"MCP-Protocol-Version": VERSION, "Mcp-Method": "tools/call", "Mcp-Name": TOOL}
+            return
         headers, _ = await self._post("initialize", INFO)
         if "Mcp-Session-Id" in headers:
             self._headers["Mcp-Session-Id"] = headers["Mcp-Session-Id"]
-        self._headers["MCP-Protocol-Version"] = INFO["protocolVersion"]
+        self._headers["MCP-Protocol-Version"] = VERSION
         message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         async with self._session.post(URL, json=message, headers=self._headers) as response:
             await response.read()
 
     async def call(self, number: int) -> None:
         text = f"hello world {number}"
-        _, answer = await self._post("tools/call", {"name": "echo", "arguments": {"text": text}})
+        call = {"name": TOOL, "arguments": {"text": text}, **({"_meta": META} if MODERN else {})}
+        _, answer = await self._post("tools/call", call)
         if answer.get("result", {}).get("content") != [{"type": "text", "text": text}]:
             raise SystemExit(f"this came out: {answer}")
 
