@@ -8,15 +8,18 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
+from multidict import CIMultiDict
 
 from luthier.clock import settle
-from luthier.serve import Service
+from luthier.serve import Service, modern
 from luthier.serve.direct import LISTEN, PATIENCE, VOUCHED, Direct
 from luthier.testing import FakeClock, MemoryServer, MemoryState
 from luthier.trace import PARENT, Trace
 from luthier.wire import Hang
-from tests.serve.house import greeter, house
+from tests.serve.house import ENSEMBLES, greeter, house
+from tests.serve.test_bad_requests import META, MODERN
 from tests.serve.test_http import BOSS, CI, asked, served
 
 if TYPE_CHECKING:
@@ -32,6 +35,13 @@ TOOLS = {
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 ADA = {"name": "greet", "arguments": {"name": "Ada"}}
+EVENTS = "text/event-stream"
+VERSION_KEY, CAPABILITIES_KEY = META
+
+
+def alone(name: str) -> dict[str, str]:
+    """The headers of a call that is a request by itself."""
+    return {**ACCEPT, **MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name}
 
 
 def message(method: str, params: Any = None, id: Any = 2) -> dict[str, Any]:
@@ -59,16 +69,22 @@ async def opened(url: str, version: str = "2025-11-25") -> dict[str, str]:
     return {**ACCEPT, "Mcp-Session-Id": got["Mcp-Session-Id"], "MCP-Protocol-Version": version}
 
 
-@pytest.mark.parametrize("name", ["greet", "odd", "fail"])
-async def test_a_call_in_one_piece_gives_what_the_stream_gives(tmp_path: Path, name: str) -> None:
-    arguments = ADA["arguments"] if name == "greet" else {}
-    call = {"name": name, "arguments": arguments}
+@pytest.mark.parametrize("name", ["greet", "odd", "fail", "greeting", "telling"])
+@pytest.mark.parametrize("era", [None, modern.VERSION])
+async def test_a_call_in_one_piece_gives_what_the_sdk_gives(
+    tmp_path: Path, name: str, era: str | None
+) -> None:
+    arguments = ADA["arguments"] if name.startswith("greet") else {}
+    meta = META if era else {}
+    call = {"name": name, "arguments": arguments, "_meta": meta}
     async with served(tmp_path, serve={"tools": TOOLS}) as url:
-        session = await opened(url)
-        direct = await posted(url, message("tools/call", call), session)
-        told = {**call, "_meta": {"progressToken": "p"}}
-        streamed = await posted(url, message("tools/call", told), session)
-    assert (direct[:2], streamed[:2]) == ((200, "application/json"), (200, "text/event-stream"))
+        headers = alone(name) if era else await opened(url)
+        direct = await posted(url, message("tools/call", call), headers)
+        told = {**call, "_meta": {**meta, "progressToken": "p"}}
+        streamed = await posted(url, message("tools/call", told), headers)
+    assert direct[:2] == (200, "application/json")
+    for found in (direct, streamed):
+        found[2]["result"]["_meta"].pop("luthier/run", None)
     assert direct[2] == streamed[2]
 
 
@@ -100,12 +116,88 @@ async def test_a_tool_that_a_pattern_fits_is_called_by_its_name(tmp_path: Path) 
     assert sorted(answer["result"]["content"][0]["text"] for _, _, answer in found) == ["Hello, Ada", "no"]
 
 
-async def test_a_run_is_told_of_by_a_stream(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        ({"operation": "transform", "config": {"value": 1}}, "application/json"),
+        ({"operation": "ensemble", "config": {"ensemble": "greeting"}, "input": ADA["arguments"]}, EVENTS),
+        (
+            {"operation": "hitl", "config": {"prompt": "?"}, "condition": "${false}"},
+            EVENTS,
+        ),
+    ],
+)
+async def test_a_run_that_may_ask_something_is_told_of_by_a_stream(
+    tmp_path: Path, step: dict[str, Any], kind: str
+) -> None:
+    ensemble = {"ensemble": "one", "trigger": {"type": "mcp"}, "agents": [{"name": "a", **step}]}
+    async with served(tmp_path, ensembles=[*ENSEMBLES, ensemble]) as url:
+        status, got, _ = await posted(url, message("tools/call", {"name": "one"}), await opened(url))
+    assert (status, got) == (200, kind)
+
+
+MISMATCH, INVALID, UNSUPPORTED = -32020, -32602, -32022
+
+
+@pytest.mark.parametrize(
+    ("headers", "params", "status", "code"),
+    [
+        ({}, {}, 200, None),
+        ({"Mcp-Method": "tools/list"}, {}, 400, MISMATCH),
+        ({"Mcp-Method": None}, {}, 400, MISMATCH),
+        ({"Mcp-Name": "other"}, {}, 400, MISMATCH),
+        ({"Mcp-Name": None}, {}, 400, MISMATCH),
+        ({"Mcp-Name": "=?base64?Z3JlZXQ=?="}, {}, 200, None),
+        ({}, {"_meta": {}}, 400, INVALID),
+        ({}, {"_meta": {**META, VERSION_KEY: "2026-07-29"}}, 400, MISMATCH),
+        ({}, {"_meta": {**META, CAPABILITIES_KEY: 5}}, 400, INVALID),
+        ({}, {"arguments": [1]}, 400, INVALID),
+        ({}, {"name": "absent"}, 400, MISMATCH),
+        ({"Mcp-Name": "absent"}, {"name": "absent"}, 400, INVALID),
+        ({}, {"requestState": "made up"}, 400, INVALID),
+        ({"MCP-Protocol-Version": "2026-07-29"}, {}, 400, MISMATCH),
+    ],
+)
+async def test_a_request_by_itself_is_held_to_what_the_protocol_says_of_it(
+    tmp_path: Path, headers: dict[str, Any], params: dict[str, Any], status: int, code: int | None
+) -> None:
+    server = greeter()
+    async with served(tmp_path, serve={"tools": TOOLS}, server=server) as url:
+        sent = {name: value for name, value in {**alone("greet"), **headers}.items() if value is not None}
+        call = message("tools/call", {**ADA, "_meta": META, **params})
+        found, kind, body = await posted(url, call, sent)
+    assert (found, kind, body.get("error", {}).get("code")) == (status, "application/json", code)
+    called = [one for one in server.received if one.get("method") == "tools/call"]
+    assert len(called) == (status == 200)
+
+
+async def test_a_header_that_stands_twice_is_refused(tmp_path: Path) -> None:
     async with served(tmp_path, serve={"tools": TOOLS}) as url:
-        call = message("tools/call", {**ADA, "name": "greeting"})
-        status, kind, body = await posted(url, call, await opened(url))
-    assert (status, kind) == (200, "text/event-stream")
-    assert body["result"]["structuredContent"] == {"said": "Hello, Ada"}
+        headers = [*alone("greet").items(), ("Mcp-Name", "greet"), ("Authorization", f"Bearer {CI}")]
+        call = message("tools/call", {**ADA, "_meta": META})
+        async with aiohttp.ClientSession() as session:
+            async with session.post(f"{url}/mcp", json=call, headers=CIMultiDict(headers)) as reply:
+                assert (reply.status, (await reply.json())["error"]["code"]) == (400, MISMATCH)
+
+
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize(
+    ("header", "status"), [("Ada", 200), ("=?base64?QWRh?=", 200), ("Bo", 400), (None, 400)]
+)
+async def test_headers_that_repeat_arguments_must_agree_with_them(
+    tmp_path: Path, header: str | None, status: int, *, told: bool
+) -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string", "x-mcp-header": "Who"}}}
+    server = MemoryServer("greeter", {"greet": "Hello"}, schemas={"greet": schema})
+    silent = MemoryServer("silent", {"x": 1})
+    parts = {"serve": {"tools": [*TOOLS.values(), "mcp://silent/x"]}}
+    async with served(tmp_path, server=server, **parts) as url:
+        meta = {**META, **({"progressToken": 1} if told else {})}
+        headers = {**alone("greeter__greet"), **({"Mcp-Param-Who": header} if header else {})}
+        call = {**ADA, "name": "greeter__greet", "_meta": meta}
+        found, _, body = await posted(url, message("tools/call", call), headers)
+    assert (found, body.get("error", {}).get("code")) == (status, None if status == 200 else MISMATCH)
+    assert silent.connections == 0
 
 
 @pytest.mark.parametrize(
@@ -170,14 +262,14 @@ async def test_a_session_is_of_its_client_until_it_ends(tmp_path: Path) -> None:
 class Exchange:
     """A request, as a server of ASGI makes it, and what was sent for it."""
 
-    def __init__(self, app: Any, session: str, body: Any, *, client: str = "ci") -> None:
+    def __init__(self, app: Any, session: str, body: Any, *, headers: Any = None) -> None:
         self.sent: list[dict[str, Any]] = []
-        headers = {**ACCEPT, "Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
+        headers = headers or {**ACCEPT, "Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
         scope = {
             "type": "http",
             "method": "POST",
             "path": "/mcp",
-            "user": SimpleNamespace(display_name=client),
+            "user": SimpleNamespace(display_name="ci"),
             "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         }
         self._given = [{"type": "http.request", "body": json.dumps(body).encode()}]
@@ -298,6 +390,22 @@ async def test_whoever_goes_away_in_a_call_has_it_called_off(tmp_path: Path) -> 
             exchange.left.set()
             await exchange.task
             await service.idle()  # the call would never end by itself
+
+
+async def test_a_request_by_itself_is_called_off_by_going_away_and_by_no_message(tmp_path: Path) -> None:
+    clock, headers = FakeClock(), alone("hang")
+    call = message("tools/call", {"name": "hang", "arguments": {}, "_meta": META}, id="h")
+    async with before_the_sdk(tmp_path, clock) as (direct, service, asked):
+        both = [Exchange(direct, "", call, headers=headers) for _ in range(2)]  # whose ids are the same
+        await settle()
+        await Exchange(direct, "one", cancelled("h")).task
+        await clock.advance(PATIENCE)
+        assert [(one.task.done(), one.kind) for one in both] == [(False, EVENTS.encode())] * 2
+        for one in both:
+            one.left.set()
+            await one.task
+        await service.idle()  # the calls would never end by themselves
+    assert asked == ["notifications/cancelled"]
 
 
 async def test_a_connection_that_is_closed_in_a_call_has_it_called_off(tmp_path: Path) -> None:

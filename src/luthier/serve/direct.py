@@ -1,32 +1,33 @@
 """Calls that say nothing before their answer, answered in one piece: past the SDK's streams and models.
 
 The SDK answers whatever is asked in a session with a stream of events, for what a server may have to say
-meanwhile. A tool of a server behind us says nothing, unless its progress is asked for. So where the SDK has
-just vouched for a session, such a call goes to the service at once; all else goes to the SDK, which so hears
-of the session often enough to keep it. What is odd about a request is told by the SDK too.
+meanwhile. A tool of a server behind us says nothing, unless its progress is asked for, and neither does an
+ensemble that asks nobody anything. So such a call goes to the service at once where the SDK has just vouched
+for its session, or, since 2026-07-28, for the request itself. All else goes to the SDK, which so hears of a
+session often enough to keep it. What is odd about a request is told by the SDK too.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from luthier.clock import Clock, Deadline, SystemClock
+from luthier.serve import modern
+from luthier.serve.messages import first_of
 from luthier.serve.protocol import trace_of, wire_result
 from luthier.trace import PARENT, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+    from collections.abc import Iterable, MutableMapping
+
+    from starlette.datastructures import Headers
 
     from luthier.serve.answer import Answer
-    from luthier.serve.service import Service
-
-    Scope = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-    App = Callable[[Scope, Receive, Send], Awaitable[None]]
+    from luthier.serve.messages import App, Receive, Scope, Send
+    from luthier.serve.service import Found, Service
 
 VOUCHED = 60.0
 """Seconds that a session is known to be there after the SDK has answered in it."""
@@ -53,6 +54,10 @@ class _Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict)
 
 
+class _Named(msgspec.Struct, frozen=True):
+    name: str
+
+
 class _Cancel(msgspec.Struct, frozen=True):
     request: str | int = msgspec.field(name="requestId")
 
@@ -64,13 +69,17 @@ class _Message(msgspec.Struct, frozen=True):
     params: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class _Asked(msgspec.Struct, frozen=True):
-    """Who asks, in which session and revision of the protocol, and what headers say of its trace."""
+class _Asked(NamedTuple):
+    """Who asks, in which session and revision of the protocol, and what headers say of its trace.
+
+    `headers`: where the request is without a session, all that it was sent with.
+    """
 
     client: str
     session: bytes
     version: str
     trace: dict[str, str]
+    headers: Headers | None
 
 
 class _Flight:
@@ -80,10 +89,11 @@ class _Flight:
         self._task: asyncio.Task[Answer] | None = None
         self._off = False
 
-    def begin(self, task: asyncio.Task[Answer]) -> None:
+    def begin(self, task: asyncio.Task[Answer]) -> asyncio.Task[Answer]:
         self._task = task
         if self._off:
             task.cancel()
+        return task
 
     def cancel(self) -> None:
         self._off = True
@@ -107,11 +117,11 @@ class Direct:
             await self._app(scope, receive, send)
             return
         asked = _asked(scope)
-        if asked is not None and self._knows(asked):
-            body, again = await _read(receive)
-            if body is not None and await self._took(body, asked, receive, send):
+        if asked is not None and (asked.headers is not None or self._knows(asked)):
+            body: bytes = (await receive()).get("body", b"")
+            if await self._took(body, asked, receive, send):
                 return
-            receive = again
+            receive = first_of(body, receive)
         await self._app(scope, receive, self._watched(scope, send))
 
     # Sessions.
@@ -155,40 +165,35 @@ class Direct:
                     flight.cancel()
             if message.method != "tools/call" or message.id is None:
                 return False
-            call = msgspec.json.decode(message.params, type=_Call)
+            name = msgspec.json.decode(message.params, type=_Named).name
         except (msgspec.DecodeError, RecursionError):
             return False
-        if call.meta.get("progressToken") is not None or (asked.session, message.id) in self._flights:
+        flight, key, leaving = _Flight(), (asked.session, message.id), None
+        if key in self._flights:
             return False
-        return await self._called(call, message.id, asked, receive, send)
-
-    async def _called(self, call: _Call, id: str | int, asked: _Asked, receive: Receive, send: Send) -> bool:
-        """Make the call and answer it; False where it is not one of those that are made here."""
-        flight = self._flights[asked.session, id] = _Flight()
+        if asked.headers is None:  # of a request without a session the id says nothing
+            self._flights[key] = flight
         try:
-            task = await self._service.begin_direct(
-                asked.client, call.name, call.arguments, trace=trace_of(call.meta, asked.trace)
-            )
-            if task is None:
+            found = await self._service.find(asked.client, name)
+            call = None if found is None else _direct(message.params, asked, found)
+            if found is None or call is None:
                 return False
-            flight.begin(task)
-            if await self._done(task, LISTEN):
-                await self._answer(task, id, asked, send)
-                return True
-            leaving = asyncio.ensure_future(_left(receive))
-            leaving.add_done_callback(lambda _: flight.cancel())
-            try:
-                await self._answer(task, id, asked, send)
-            finally:
-                leaving.cancel()
+            trace = trace_of(call.meta, asked.trace)
+            task = flight.begin(self._service.start(asked.client, found, call.arguments, trace=trace))
+            if not await self._done(task, LISTEN):
+                leaving = asyncio.ensure_future(_left(receive))
+                leaving.add_done_callback(lambda _: flight.cancel())
+            await self._answer(task, message.id, asked, send)
         finally:
-            del self._flights[asked.session, id]
+            self._flights.pop(key, None)
+            if leaving is not None:
+                leaving.cancel()
             flight.cancel()  # where whoever waits for it was called off
         return True
 
     async def _answer(self, task: asyncio.Task[Answer], id: str | int, asked: _Asked, send: Send) -> None:
         """In one piece; what takes long becomes a stream after all, whose comments show that we are here."""
-        headers = [(_SESSION, asked.session)]
+        headers = [(_SESSION, asked.session)] if asked.session else []
         if await self._done(task, PATIENCE - LISTEN):
             text = _reply(task, id, asked.version)
             headers += [(b"content-type", _JSON.encode()), (b"content-length", b"%d" % len(text))]
@@ -218,20 +223,41 @@ class Direct:
 
 def _asked(scope: Scope) -> _Asked | None:
     """Who asks, of a request as clients send them; None for one that the SDK is to look at."""
+    from starlette.datastructures import Headers
+
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         if (known := name.decode("latin-1")) in _READ:
             found[known] = "" if known in found else value.decode("latin-1")  # what stands twice is odd
     accept, version = found.get("accept", ""), found.get("mcp-protocol-version", "")
     usual = found.get("content-type", "").startswith(_JSON) and _JSON in accept and _EVENTS in accept
-    if scope["method"] != "POST" or not usual or version not in VERSIONS:
+    if scope["method"] != "POST" or not usual or version not in {*VERSIONS, modern.VERSION}:
         return None
+    alone = version == modern.VERSION
     return _Asked(
         client=scope["user"].display_name,
-        session=found.get("mcp-session-id", "").encode("latin-1"),
+        session=b"" if alone else found.get("mcp-session-id", "").encode("latin-1"),
         version=version,
         trace={name: found[name] for name in _TRACE if name in found},
+        headers=Headers(scope=scope) if alone else None,
     )
+
+
+def _direct(params: msgspec.Raw, asked: _Asked, found: Found) -> _Call | None:
+    """The call, where it is one that is answered here."""
+    if asked.headers is not None:
+        modern.SCHEMA.set(found.schema)
+    try:
+        call = msgspec.json.decode(params, type=_Call)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not found.is_silent or call.meta.get("progressToken") is not None:
+        return None
+    headers = asked.headers
+    if headers is None:
+        return call
+    usual = modern.is_usual(msgspec.json.decode(params), headers)
+    return call if usual and modern.agrees(found.schema, call.arguments, headers) else None
 
 
 def _header(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> bytes:
@@ -242,18 +268,6 @@ async def _left(receive: Receive) -> None:
     """Wait until whoever asked goes away."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _read(receive: Receive) -> tuple[bytes | None, Receive]:
-    """The body, where it comes in one piece, and what gives the same once more."""
-    first = await receive()
-    messages = [first]
-
-    async def again() -> MutableMapping[str, Any]:
-        return messages.pop() if messages else await receive()
-
-    whole = first["type"] == "http.request" and not first.get("more_body", False)
-    return first.get("body", b"") if whole else None, again
 
 
 def _reply(task: asyncio.Task[Answer], id: str | int, version: str) -> bytes:

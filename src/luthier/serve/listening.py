@@ -24,6 +24,7 @@ from luthier.serve.ids import Ids
 from luthier.serve.jwks import keys_of
 from luthier.serve.locks import Tokens
 from luthier.serve.messages import Messages
+from luthier.serve.modern import schema_of
 from luthier.serve.protocol import Files, protocol_server
 from luthier.serve.rest import rest_routes
 from luthier.serve.triggers import Keys, triggers_of
@@ -185,7 +186,7 @@ def _app(service: Service, project: Project, routes: list[Route], files: Files, 
     from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
     from starlette.exceptions import HTTPException
 
-    server = protocol_server(service, _client_of, files=files)
+    server = protocol_server(service, _client_of, files=files, schema_of=schema_of)
     limit = project.serve.max_body_bytes
     app = server.streamable_http_app(
         streamable_http_path=PATH,

@@ -41,6 +41,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
             or f"Execute the {self.ensemble.name} ensemble"
         )
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether a run of it asks its caller nothing, as far as its own steps tell."""
+        return not any(step.operation in {"hitl", "ensemble"} for step in self.ensemble.steps)
+
     def is_for(self, client: str) -> bool:
         """Whether the client may know of it."""
         trigger = self.trigger

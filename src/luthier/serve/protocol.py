@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NAME = "luthier"
+"""What the server calls itself."""
+
 _log = logger("luthier.serve")
 
 
@@ -97,14 +100,16 @@ class Files:
 def protocol_server(
     service: Offering,
     client_of: Callable[[Any], str],
-    name: str = "luthier",
+    name: str = NAME,
     *,
     files: Files | None = None,
     clock: Clock | None = None,
+    schema_of: Callable[[str], Mapping[str, Any] | None] | None = None,
 ) -> Server[Any]:
     """A server of the SDK; `client_of` tells by the request of a transport who calls.
 
-    With `files` they are offered as well, and changes are told of.
+    With `files` they are offered as well, and changes are told of. `schema_of` is what the SDK holds headers
+    against that repeat arguments; without it that is found by listing all tools anew for each call.
     """
     from mcp.server import NotificationOptions, Server
     from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -146,7 +151,13 @@ def protocol_server(
             )
             return super().create_initialization_options(told, *more, **named)
 
-    server = Telling(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+    server = Telling(
+        name,
+        version=__version__,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=schema_of,
+    )
     security = RequestStateSecurity(
         keys=[os.urandom(32)], bind_principal=lambda context: client_of(context.request)
     )
@@ -190,9 +201,22 @@ def _result(answer: Answer) -> CallToolResult:
 
 def wire_result(answer: Answer, version: str) -> dict[str, Any]:
     """The result of a call as that revision of the protocol has it."""
+    from mcp_types import SERVER_INFO_META_KEY
     from mcp_types.methods import serialize_server_result
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-    return _shaped(answer, lambda found: serialize_server_result("tools/call", version, found))
+    alone = version in MODERN_PROTOCOL_VERSIONS  # since then each result says that it is one, and whose
+    more = {"resultType": "complete"} if alone else {}
+
+    def shape(found: dict[str, Any]) -> dict[str, Any]:
+        shaped = serialize_server_result("tools/call", version, found | more)
+        # With blocks that are not known it may pass for a result of the other kind, which has none.
+        return {**shaped, "content": shaped["content"]}
+
+    result = _shaped(answer, shape)
+    if alone:
+        result["_meta"][SERVER_INFO_META_KEY] = {"name": NAME, "version": __version__}
+    return result
 
 
 def _shaped(answer: Answer, shape: Callable[[dict[str, Any]], T]) -> T:
@@ -203,6 +227,6 @@ def _shaped(answer: Answer, shape: Callable[[dict[str, Any]], T]) -> T:
         found["structuredContent"] = answer.structured
     try:
         return shape(found)
-    except ValidationError:  # blocks of a kind that the protocol does not know
+    except (ValidationError, KeyError):  # blocks of a kind that the protocol does not know
         text = msgspec.json.encode(answer.blocks).decode()
         return shape({**found, "content": [{"type": "text", "text": text}]})

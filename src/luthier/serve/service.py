@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luthier.caller import NO_LINE, Line
 from luthier.errors import LuthierError, NotFoundError, SpecError
 from luthier.redaction import logger
 from luthier.serve.answer import Answer, of_error, of_result, of_run
 from luthier.serve.board import Board
-from luthier.serve.offers import OWN, input_schema, may_run, offers_of
+from luthier.serve.offers import OWN, Offer, input_schema, may_run, offers_of
 from luthier.serve.steps import Steps, reported
 from luthier.spec.serve import is_pattern
 from luthier.tools.naming import model_name
@@ -21,13 +21,28 @@ if TYPE_CHECKING:
 
     from luthier.runtime import Runtime
     from luthier.runtime.client import Client
-    from luthier.serve.offers import Offer
     from luthier.serve.steps import Told
     from luthier.spec import Ensemble
     from luthier.tools import Tool
     from luthier.trace import Trace
 
 _log = logger("luthier.serve")
+
+
+class Found(NamedTuple):
+    """What a client may call: an ensemble that is offered, or a tool that was chosen."""
+
+    tool: Offer | Tool
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a call of it has nothing to say to its caller before the answer, but for its progress."""
+        return self.tool.is_silent if isinstance(self.tool, Offer) else self.tool.uri.scheme == "mcp"
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """What a tool declares of its arguments. An ensemble declares nothing that headers would repeat."""
+        return None if isinstance(self.tool, Offer) else self.tool.input_schema
 
 
 class Service:
@@ -90,29 +105,39 @@ class Service:
         *,
         trace: Trace | None = None,
     ) -> asyncio.Task[Answer]:
-        """Start a call; `tell` hears of each step that has ended. Raises NotFoundError for no such tool.
-
-        `line` leads to whoever called.
-
-        Whoever waits for the task may go away: cancelled once, it winds down by itself.
-        """
-        offer, caller = self.offers.get(name), self.runtime.client(client, trace=trace)
-        if offer is not None and offer.is_for(client):
-            return self._start(self._run(offer, caller, arguments, Steps(tell), line))
-        chosen = await self._chosen_tool(caller, name) if offer is None else None
-        if chosen is None:
+        """Find a tool and start a call of it. Raises NotFoundError for no such tool."""
+        found = await self.find(client, name)
+        if found is None:
             raise NotFoundError("tool", name)
-        return self._start(self._call(chosen, caller, arguments, line, tell))
+        return self.start(client, found, arguments, tell, line, trace=trace)
 
-    async def begin_direct(
-        self, client: str, name: str, arguments: Mapping[str, Any], *, trace: Trace | None = None
-    ) -> asyncio.Task[Answer] | None:
-        """Start a call of a server's tool, which says nothing before its answer; None: it is no such tool."""
-        caller = self.runtime.client(client, trace=trace)
-        chosen = await self._chosen_tool(caller, name) if name not in self.offers else None
-        if chosen is None or chosen.scheme != "mcp":
-            return None
-        return self._start(self._call(chosen, caller, arguments))
+    async def find(self, client: str, name: str) -> Found | None:
+        """The tool of that name; None where there is none, or none for this client."""
+        offer = self.offers.get(name)
+        if offer is not None and offer.is_for(client):
+            return Found(offer)
+        chosen = await self._chosen_tool(self.runtime.client(client), name) if offer is None else None
+        return None if chosen is None else Found(chosen)
+
+    def start(
+        self,
+        client: str,
+        found: Found,
+        arguments: Mapping[str, Any],
+        tell: Callable[[Told], None] | None = None,
+        line: Line = NO_LINE,
+        *,
+        trace: Trace | None = None,
+    ) -> asyncio.Task[Answer]:
+        """Start a call of what the client found; `tell` hears of each step that has ended.
+
+        `line` leads to whoever called. Whoever waits for the task may go away: cancelled once, it winds down
+        by itself.
+        """
+        caller, tool = self.runtime.client(client, trace=trace), found.tool
+        if isinstance(tool, Offer):
+            return self._start(self._run(tool, caller, arguments, Steps(tell), line))
+        return self._start(self._call(tool.uri, caller, arguments, line, tell))
 
     def runnable(self, client: str) -> dict[str, Ensemble]:
         """The ensembles that the client may run by their own names."""
@@ -156,8 +181,8 @@ class Service:
         uri: ToolUri,
         client: Client,
         arguments: Mapping[str, Any],
-        line: Line = NO_LINE,
-        tell: Callable[[Told], None] | None = None,
+        line: Line,
+        tell: Callable[[Told], None] | None,
     ) -> Answer:
         heard = None if tell is None else reported(tell)
         try:
@@ -178,7 +203,7 @@ class Service:
                 found.setdefault(_offered_as(name, address, tool), (tool, tool.uri))
         return found
 
-    async def _chosen_tool(self, caller: Client, name: str) -> ToolUri | None:
+    async def _chosen_tool(self, caller: Client, name: str) -> Tool | None:
         """The one among them of that name."""
         if caller.id.startswith(OWN):
             return None
@@ -186,7 +211,7 @@ class Service:
             if written == name or _has_own_name(written, address):
                 for tool in await caller.tools(address):
                     if _offered_as(written, address, tool) == name:
-                        return tool.uri
+                        return tool
         return None
 
 

@@ -34,7 +34,7 @@ def reported(tell: Callable[[Told], None]) -> Callable[[CallProgressed], None]:
 class Steps:
     """Listens to one run. Runs inside of it count as the step that they are."""
 
-    def __init__(self, tell: Callable[[Told], None]) -> None:
+    def __init__(self, tell: Callable[[Told], None] | None) -> None:
         self._tell = tell
         self._run = ""
         self._total = 0
@@ -44,7 +44,7 @@ class Steps:
         match event:
             case RunBegan() if not self._run:
                 self._run, self._total = event.run, len(event.steps)
-            case StepDone() if event.run == self._run:
+            case StepDone() if self._tell is not None and event.run == self._run:
                 self._done += 1
                 # A loop runs its steps more than once.
                 total = self._total if self._done <= self._total else None
