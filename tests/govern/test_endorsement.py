@@ -10,10 +10,12 @@ from luthier.govern import Endorsed, MemoryAudit
 from luthier.govern.digests import arguments_digest
 from luthier.taint import UNTRUSTED, Confidentiality, Integrity, Label, Labelled, Source
 from luthier.tools.closed import read_closed
+from luthier.trace import Trace
 from tests.govern.kit import Gate
 
 WEB = Label(Integrity.untrusted, Confidentiality.private, frozenset({Source("web", "fetch", "c0")}))
-CONTEXT = CallContext(principals=("operator", "ensemble:x"), run="r1", step="s1", attempt=2)
+TRACE = Trace.fresh()
+CONTEXT = CallContext(principals=("operator", "ensemble:x"), run="r1", step="s1", attempt=2, trace=TRACE)
 STARS = read_closed({"integer": [0, 5]})
 
 
@@ -32,7 +34,7 @@ def test_it_is_written_down() -> None:
         "Stars are harmless.",
     )
     assert (record.principals, record.run, record.step) == (CONTEXT.principals, "r1", "s1")
-    assert (record.attempt, record.value) == (2, arguments_digest(3))
+    assert (record.attempt, record.value, record.trace) == (2, arguments_digest(3), TRACE.id)
     assert record.label is not None
     assert record.label.sources == ("web/fetch#c0",)
 

@@ -80,8 +80,8 @@ class TestGathered:
 
     def test_structs_are_looked_into_and_what_has_no_fields_stays_as_it_is(self) -> None:
         assert gathered([Source("git", cast("Any", Labelled("log", GIT)))]).parts == {"/0/tool": GIT}
-        thing = object()
-        assert gathered([thing]) == Labelled([thing])
+        for thing in (object(), Source):
+            assert gathered([thing]) == Labelled([thing])
 
     def test_objects_of_attrs_are_looked_into(self) -> None:
         class Made:
