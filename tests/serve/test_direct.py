@@ -15,6 +15,7 @@ from multidict import CIMultiDict
 from luthier.clock import settle
 from luthier.serve import Service, modern
 from luthier.serve.direct import LISTEN, PATIENCE, VOUCHED, Direct
+from luthier.serve.messages import Messages
 from luthier.testing import FakeClock, MemoryServer, MemoryState
 from luthier.trace import PARENT, Trace
 from luthier.wire import Hang
@@ -195,8 +196,9 @@ async def test_headers_that_repeat_arguments_must_agree_with_them(
         meta = {**META, **({"progressToken": 1} if told else {})}
         headers = {**alone("greeter__greet"), **({"Mcp-Param-Who": header} if header else {})}
         call = {**ADA, "name": "greeter__greet", "_meta": meta}
-        found, _, body = await posted(url, message("tools/call", call), headers)
-    assert (found, body.get("error", {}).get("code")) == (status, None if status == 200 else MISMATCH)
+        for kinds in (ACCEPT["Accept"], "*/*"):
+            found, _, body = await posted(url, message("tools/call", call), {**headers, "Accept": kinds})
+            assert (found, body.get("error", {}).get("code")) == (status, None if status == 200 else MISMATCH)
     assert silent.connections == 0
 
 
@@ -294,7 +296,7 @@ class Exchange:
 @asynccontextmanager
 async def before_the_sdk(
     root: Path, clock: FakeClock, *, loaded: bool = True
-) -> AsyncIterator[tuple[Direct, Service, list[str]]]:
+) -> AsyncIterator[tuple[Messages, Service, list[str]]]:
     """What stands before an application that vouches for every session, which notes what it was asked."""
     asked: list[str] = []
 
@@ -310,7 +312,7 @@ async def before_the_sdk(
         if loaded:
             await runtime.tools.load("greeter")
         try:
-            yield Direct(app, service, "/mcp", clock), service, asked
+            yield Messages(Direct(app, service, "/mcp", clock), "/mcp"), service, asked
         finally:
             await service.close()
 

@@ -16,7 +16,7 @@ import msgspec
 
 from luthier.clock import Clock, Deadline, SystemClock
 from luthier.serve import modern
-from luthier.serve.messages import first_of
+from luthier.serve.messages import MESSAGE, id_of
 from luthier.serve.protocol import trace_of, wire_result
 from luthier.trace import PARENT, STATE
 
@@ -54,25 +54,16 @@ class _Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict)
 
 
-class _Named(msgspec.Struct, frozen=True):
-    name: str
-
-
-class _Cancel(msgspec.Struct, frozen=True):
-    request: str | int = msgspec.field(name="requestId")
-
-
-class _Message(msgspec.Struct, frozen=True):
+class _Request(msgspec.Struct, frozen=True):
     jsonrpc: Literal["2.0"]
-    method: str
-    id: str | int | None = None
-    params: msgspec.Raw = msgspec.Raw(b"{}")
+    params: _Call
 
 
 class _Asked(NamedTuple):
     """Who asks, in which session and revision of the protocol, and what headers say of its trace.
 
-    `headers`: where the request is without a session, all that it was sent with.
+    `headers`: where the request is without a session, all that it was sent with. `is_usual`: it is sent as
+    clients do, so that any answer will do.
     """
 
     client: str
@@ -80,6 +71,7 @@ class _Asked(NamedTuple):
     version: str
     trace: dict[str, str]
     headers: Headers | None
+    is_usual: bool
 
 
 class _Flight:
@@ -102,7 +94,7 @@ class _Flight:
 
 
 class Direct:
-    """An ASGI application before that of the SDK, which is at `path`."""
+    """An ASGI application before that of the SDK, which is at `path`, and behind what reads the messages."""
 
     def __init__(self, app: App, service: Service, path: str, clock: Clock | None = None) -> None:
         self._app = app
@@ -110,23 +102,27 @@ class Direct:
         self._path = path
         self._clock = clock or SystemClock()
         self._vouched: dict[bytes, tuple[str, float]] = {}  # the session's client, and until when
-        self._flights: dict[tuple[bytes, str | int], _Flight] = {}
+        self._flights: dict[tuple[bytes, str | int | None], _Flight] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != self._path:
             await self._app(scope, receive, send)
             return
-        asked = _asked(scope)
-        if asked is not None and (asked.headers is not None or self._knows(asked)):
-            body: bytes = (await receive()).get("body", b"")
-            if await self._took(body, asked, receive, send):
-                return
-            receive = first_of(body, receive)
+        asked, message = _asked(scope), scope.get(MESSAGE)
+        if (
+            asked is not None
+            and isinstance(message, dict)
+            and self._knows(asked)
+            and await self._took(message, asked, receive, send)
+        ):
+            return
         await self._app(scope, receive, self._watched(scope, send))
 
     # Sessions.
 
     def _knows(self, asked: _Asked) -> bool:
+        if asked.headers is not None:
+            return True
         client, until = self._vouched.get(asked.session, ("", 0.0))
         return client == asked.client and self._clock.monotonic() < until
 
@@ -155,41 +151,41 @@ class Direct:
 
     # Calls.
 
-    async def _took(self, body: bytes, asked: _Asked, receive: Receive, send: Send) -> bool:
+    async def _took(self, message: dict[str, Any], asked: _Asked, receive: Receive, send: Send) -> bool:
         """Whether the message was answered here."""
-        try:
-            message = msgspec.json.decode(body, type=_Message)
-            if message.method == "notifications/cancelled":
-                request = msgspec.json.decode(message.params, type=_Cancel).request
-                if (flight := self._flights.get((asked.session, request))) is not None:
-                    flight.cancel()
-            if message.method != "tools/call" or message.id is None:
-                return False
-            name = msgspec.json.decode(message.params, type=_Named).name
-        except (msgspec.DecodeError, RecursionError):
+        params, id = message.get("params"), id_of(message)
+        if not isinstance(params, dict):
             return False
-        flight, key, leaving = _Flight(), (asked.session, message.id), None
-        if key in self._flights:
+        if message.get("method") == "notifications/cancelled":
+            self._call_off(asked.session, params.get("requestId"))
+        name, key = params.get("name"), (asked.session, id)
+        if message.get("method") != "tools/call" or not isinstance(name, str) or key in self._flights:
             return False
+        flight, leaving = _Flight(), None
         if asked.headers is None:  # of a request without a session the id says nothing
             self._flights[key] = flight
         try:
             found = await self._service.find(asked.client, name)
-            call = None if found is None else _direct(message.params, asked, found)
-            if found is None or call is None:
+            modern.SCHEMA.set(None if found is None else found.schema)
+            call = None if found is None or id is None else _direct(message, asked, found)
+            if found is None or id is None or call is None:
                 return False
             trace = trace_of(call.meta, asked.trace)
             task = flight.begin(self._service.start(asked.client, found, call.arguments, trace=trace))
             if not await self._done(task, LISTEN):
                 leaving = asyncio.ensure_future(_left(receive))
                 leaving.add_done_callback(lambda _: flight.cancel())
-            await self._answer(task, message.id, asked, send)
+            await self._answer(task, id, asked, send)
         finally:
             self._flights.pop(key, None)
             if leaving is not None:
                 leaving.cancel()
             flight.cancel()  # where whoever waits for it was called off
         return True
+
+    def _call_off(self, session: bytes, request: object) -> None:
+        if isinstance(request, str | int) and (flight := self._flights.get((session, request))) is not None:
+            flight.cancel()
 
     async def _answer(self, task: asyncio.Task[Answer], id: str | int, asked: _Asked, send: Send) -> None:
         """In one piece; what takes long becomes a stream after all, whose comments show that we are here."""
@@ -231,32 +227,33 @@ def _asked(scope: Scope) -> _Asked | None:
             found[known] = "" if known in found else value.decode("latin-1")  # what stands twice is odd
     accept, version = found.get("accept", ""), found.get("mcp-protocol-version", "")
     usual = found.get("content-type", "").startswith(_JSON) and _JSON in accept and _EVENTS in accept
-    if scope["method"] != "POST" or not usual or version not in {*VERSIONS, modern.VERSION}:
-        return None
     alone = version == modern.VERSION
+    if scope["method"] != "POST" or not (alone or (usual and version in VERSIONS)):
+        return None
     return _Asked(
         client=scope["user"].display_name,
         session=b"" if alone else found.get("mcp-session-id", "").encode("latin-1"),
         version=version,
         trace={name: found[name] for name in _TRACE if name in found},
         headers=Headers(scope=scope) if alone else None,
+        is_usual=usual,
     )
 
 
-def _direct(params: msgspec.Raw, asked: _Asked, found: Found) -> _Call | None:
+def _direct(message: dict[str, Any], asked: _Asked, found: Found) -> _Call | None:
     """The call, where it is one that is answered here."""
-    if asked.headers is not None:
-        modern.SCHEMA.set(found.schema)
-    try:
-        call = msgspec.json.decode(params, type=_Call)
-    except (msgspec.DecodeError, RecursionError):
+    if not asked.is_usual or not found.is_silent:
         return None
-    if not found.is_silent or call.meta.get("progressToken") is not None:
+    try:
+        call = msgspec.convert(message, _Request).params
+    except msgspec.ValidationError:
+        return None
+    if call.meta.get("progressToken") is not None:
         return None
     headers = asked.headers
     if headers is None:
         return call
-    usual = modern.is_usual(msgspec.json.decode(params), headers)
+    usual = modern.is_usual(message["params"], headers)
     return call if usual and modern.agrees(found.schema, call.arguments, headers) else None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.serve.messages import INVALID_REQUEST, first_of, id_of, refuse
+from luthier.serve.messages import INVALID_REQUEST, MESSAGE, id_of, refuse
 
 if TYPE_CHECKING:
     from luthier.serve.messages import App, Receive, Scope, Send
@@ -16,21 +16,15 @@ _SESSION = b"mcp-session-id"
 
 
 class Ids:
-    """An ASGI application before another one, whose messages come to `path`, each in one piece."""
+    """An ASGI application before another one, behind what reads the messages."""
 
-    def __init__(self, app: App, path: str) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._path = path
         self._at_work: set[tuple[bytes, str | int]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session = _session(scope, self._path)
-        if not session:
-            await self._app(scope, receive, send)
-            return
-        body = (await receive()).get("body", b"")
-        receive, id = first_of(body, receive), id_of(body)
-        if id is None:
+        session, id = _session(scope), id_of(scope.get(MESSAGE))
+        if not session or id is None:
             await self._app(scope, receive, send)
         elif (session, id) in self._at_work:
             await refuse(send, id, INVALID_REQUEST, "The id is that of a request that is not answered yet")
@@ -42,7 +36,7 @@ class Ids:
                 self._at_work.discard((session, id))
 
 
-def _session(scope: Scope, path: str) -> bytes:
-    if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != path:
+def _session(scope: Scope) -> bytes:
+    if scope["type"] != "http":
         return b""
     return next((value for name, value in scope["headers"] if name.lower() == _SESSION), b"")

@@ -198,4 +198,4 @@ def _app(service: Service, project: Project, routes: list[Route], files: Files, 
         custom_starlette_routes=routes,
     )
     app.add_exception_handler(HTTPException, nothing_here)
-    return RequestBodyLimitMiddleware(Messages(Direct(Ids(Gone(app), PATH), service, PATH), PATH), limit)
+    return RequestBodyLimitMiddleware(Messages(Direct(Ids(Gone(app)), service, PATH), PATH), limit)

@@ -1,4 +1,4 @@
-"""The messages of clients over HTTP: each body is read once, whole, and no name in it stands twice."""
+"""The messages of clients over HTTP: each is read once, whole, and nobody behind reads it in another way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from luthier.given import RepeatedNameError, once
+from luthier.given import RepeatedNameError, given_json
 from luthier.redaction import logger
 
 if TYPE_CHECKING:
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+
+MESSAGE = "luthier.message"
+"""Where in the scope of a request its message stands, for those before the SDK."""
+
 _log = logger("luthier.serve")
-
-
-class _Request(msgspec.Struct, frozen=True):
-    method: str
-    id: str | int
 
 
 class Messages:
@@ -37,24 +36,32 @@ class Messages:
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != self._path:
             await self._app(scope, receive, send)
             return
-        pieces, more = [], True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # whoever asked is gone
-            pieces.append(message.get("body", b""))
-            more = message.get("more_body", False)
-        body = b"".join(pieces)
-        try:
-            once(body)
-        except RepeatedNameError as error:
-            _log.warning("a message was refused: %s", error)
-            await refuse(send, id_of(body), PARSE_ERROR, f"Parse error: {error}")
+        body = await _whole(receive)
+        if body is None:  # whoever asked is gone
             return
-        await self._app(scope, first_of(body, receive), send)
+        try:
+            message = given_json(body)
+        except (msgspec.DecodeError, RecursionError) as error:
+            twice = isinstance(error, RepeatedNameError)
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            _log.warning("a message was refused: %s", why)
+            await refuse(send, read_id(body) if twice else None, PARSE_ERROR, f"Parse error: {why}")
+            return
+        await self._app({**scope, MESSAGE: message}, _again(body, receive), send)
 
 
-def first_of(body: bytes, receive: Receive) -> Receive:
+async def _whole(receive: Receive) -> bytes | None:
+    pieces, more = [], True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        pieces.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(pieces)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
     """What gives this body, and what comes after it."""
     left = [body]
 
@@ -66,12 +73,17 @@ def first_of(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def id_of(body: bytes) -> str | int | None:
+def id_of(message: Any) -> str | int | None:
     """The id of a request; of a notification, an answer, or what is not known, None."""
-    try:
-        return msgspec.json.decode(body, type=_Request).id
-    except (msgspec.DecodeError, RecursionError):
+    if not isinstance(message, dict) or not isinstance(message.get("method"), str):
         return None
+    id = message.get("id")
+    return id if type(id) in {str, int} else None
+
+
+def read_id(text: bytes) -> str | int | None:
+    """The id of a request in a text that is JSON but for a name that stands twice."""
+    return id_of(msgspec.json.decode(text))
 
 
 def error_of(id: str | int | None, code: int, message: str) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 from luthier.given import RepeatedNameError, once
 from luthier.redaction import logger
-from luthier.serve.messages import INVALID_REQUEST, PARSE_ERROR, error_of, id_of
+from luthier.serve.messages import INVALID_REQUEST, PARSE_ERROR, error_of, read_id
 from luthier.serve.offers import STDIO
 from luthier.serve.protocol import protocol_server
 from luthier.spec.serve import MAX_BODY_BYTES
@@ -108,7 +108,7 @@ class _Lines:
             try:
                 once(line)
             except RepeatedNameError as error:
-                self._refused(id_of(line), PARSE_ERROR, f"Parse error: {error}")
+                self._refused(read_id(line), PARSE_ERROR, f"Parse error: {error}")
             else:
                 self._put(line.decode("utf-8", "replace"))
         self._put(None)
