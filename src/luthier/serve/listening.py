@@ -26,6 +26,7 @@ from luthier.serve.locks import Tokens
 from luthier.serve.messages import Messages
 from luthier.serve.modern import schema_of
 from luthier.serve.protocol import Files, protocol_server
+from luthier.serve.punctual import punctual, room
 from luthier.serve.rest import rest_routes
 from luthier.serve.triggers import Keys, triggers_of
 
@@ -96,6 +97,7 @@ class Listening:
         bound: socket.socket,
         close: Callable[[], Awaitable[None]] = _nothing,
         ending: Callable[[], None] = lambda: None,
+        clock: Clock | None = None,
     ) -> None:
         """`ending` is called when it is over, before the calls at work are called off; `close` after them."""
         self._service = service
@@ -103,6 +105,7 @@ class Listening:
         self._app = app
         self._bound = bound
         self._close = close
+        self._clock = clock or SystemClock()
         host, port = bound.getsockname()[:2]
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -142,7 +145,7 @@ class Listening:
             *trigger_routes(triggers, service),
         ]
         door = Door(_app(service, project, routes, files, most_sessions), locks, project.serve, own, bearing)
-        return cls(service, Cors(door), bound, close, files.watching.close)
+        return cls(service, Cors(door), bound, close, files.watching.close, clock)
 
     async def serve(self) -> None:
         """Answer until cancelled; then no call is taken, those at work are called off, and streams end."""
@@ -157,7 +160,7 @@ class Listening:
 
         config = uvicorn.Config(
             self._app,
-            http="h11",
+            http=punctual(self._clock, room()),
             ws="none",
             log_config=None,
             access_log=False,
