@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     Heard = Callable[[CallProgressed], None]
 
+_OF_TOOLS = (ToolsAnnounced, ToolsChanged)
+
 
 class Following:
     """An observer that knows who wants to hear of which call; `changes` counts what was said of tools."""
@@ -26,7 +28,7 @@ class Following:
         if isinstance(event, CallProgressed):
             if (heard := self._calls.get(event.call_id)) is not None:
                 heard(event)
-        elif isinstance(event, (ToolsAnnounced, ToolsChanged)):
+        elif isinstance(event, _OF_TOOLS):
             self.changes += 1
 
     @contextmanager

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 
     from luthier.clock import Clock
     from luthier.connect.state import StateStore
+    from luthier.spec.control import Cache as CacheSettings
     from luthier.taint import Label
     from luthier.workflows.operations import Attempt
+
+    Perform = Callable[[Attempt], Awaitable[Outcome]]
 
 KIND = "cache"
 """Of the entries in the store."""
@@ -91,11 +94,13 @@ def key_of(*parts: Any, label: Label) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-async def remembered(attempt: Attempt, perform: Callable[[Attempt], Awaitable[Outcome]]) -> Outcome:
+def remembered(attempt: Attempt, perform: Perform) -> Awaitable[Outcome]:
     """The outcome of a step, kept or performed. Tools' own errors are not kept."""
     asked = attempt.step.cache
-    if asked is None:
-        return await perform(attempt)
+    return perform(attempt) if asked is None else _remembered(attempt, asked, perform)
+
+
+async def _remembered(attempt: Attempt, asked: CacheSettings, perform: Perform) -> Outcome:
     cache = attempt.services.cache
     given = _given(attempt) if asked.key is None else attempt.evaluate(asked.key).value
     step = attempt.step

@@ -15,7 +15,7 @@ from luthier.workflows.progress import Halt, called_off, not_started, nothing, s
 from luthier.workflows.record import NULL, Failure, StepEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from luthier.workflows.machine import State
     from luthier.workflows.nodes import Kind
@@ -240,7 +240,7 @@ def _conclude(state: State, group: Progress) -> None:
 def _end(state: State, group: Progress) -> StepEnded:
     if group.called_off:
         return called_off(group)
-    counted = list(_counted(state, group))
+    counted = _counted(state, group)
     label = join(member.ended.label for member in counted if member.ended is not None).join(group.control)
     if group.halt is not None:
         return StepEnded(end="failed", error=group.halt.error, **nothing(label.join(group.halt.label)))
@@ -253,25 +253,23 @@ def _end(state: State, group: Progress) -> StepEnded:
     return StepEnded(end="ok", output=_output(group, counted).joined(group.control), label=label)
 
 
-def _counted(state: State, group: Progress) -> Iterator[Progress]:
+def _counted(state: State, group: Progress) -> list[Progress]:
     """The members whose ends make the group's."""
     match group.node.kind:
         case "branch" | "switch":
-            if group.chosen is not None:
-                yield group.chosen
+            return [] if group.chosen is None else [group.chosen]
         case "try":
             parts = [_written(state, group, part) for part in ("steps", "catch", "finally")]
             steps, catch, last = parts
             if last is not None and _end_of(last) == "failed":
-                yield last
-            elif catch is not None and catch.dropped is None and _end_of(catch) in ("ok", "failed"):
-                yield catch
-            elif steps is not None:
-                yield steps
+                return [last]
+            if catch is not None and catch.dropped is None and _end_of(catch) in ("ok", "failed"):
+                return [catch]
+            return [] if steps is None else [steps]
         case _ if group.winner:
-            yield state.nodes[group.winner]
+            return [state.nodes[group.winner]]
         case _:
-            yield from state.below(group)
+            return list(state.below(group))
 
 
 def _worst(state: State, group: Progress, members: Iterable[Progress]) -> tuple[End, Failure] | None:

@@ -115,12 +115,13 @@ def _around(viewer: Progress) -> Iterator[tuple[Progress, Progress, Mapping[str,
 
     Innermost first, and before all others what the viewer's own expressions see.
     """
-    yield viewer, viewer, _BRINGS.get((viewer.node.kind, "itself"), {})
-    inner, group = viewer, viewer.parent
+    group: Progress | None = viewer
+    inner, part = viewer, "itself"
     while group is not None:
-        if inner.node.part:
-            yield group, inner, _BRINGS.get((group.node.kind, inner.node.part), {})
-        inner, group = group, group.parent
+        makers = _BRINGS.get((group.node.kind, part))
+        if makers is not None:
+            yield group, inner, makers
+        inner, part, group = group, group.node.part, group.parent
 
 
 def _item(group: Progress, inner: Progress) -> Labelled[Any] | None:

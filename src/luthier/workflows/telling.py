@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.events import Event, RunBegan, RunDone, StepBegan, StepDone
+from luthier.events import RunBegan, RunDone, StepBegan, StepDone
 from luthier.taint import Confidentiality, Label
 from luthier.text import one_line
 from luthier.workflows.record import WITHHELD
@@ -20,7 +20,7 @@ class Teller:
     """Tells of one run."""
 
     def __init__(self, observers: Observers, plan: Plan, run: str) -> None:
-        self._observers = observers
+        self._tell = observers.notify
         self._plan = plan
         self._run = run
 
@@ -75,9 +75,6 @@ class Teller:
                 else _shown(ended.error, ended.label),
             )
         )
-
-    def _tell(self, event: Event) -> None:
-        self._observers.notify(event)
 
 
 def _shown(error: Failure | None, label: Label) -> str:

@@ -17,6 +17,8 @@ from luthier.workflows.record import NULL, Failure
 from luthier.workflows.scores import LOW, lack_of, score_in
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from luthier.spec import Scoring
     from luthier.workflows.operations.attempt import Attempt
     from luthier.workflows.retries import Outcome
@@ -25,11 +27,15 @@ if TYPE_CHECKING:
 _PREFIX = "ensemble:"
 
 
-async def perform_judged(attempt: Attempt) -> Outcome:
+def perform_judged(attempt: Attempt) -> Awaitable[Outcome]:
     """Do what the step says, and have it judged if the step says so."""
-    outcome = await perform(attempt)
     scoring = attempt.step.scoring
-    if scoring is None or outcome.error is not None or outcome.suspended is not None:
+    return perform(attempt) if scoring is None else _performed_and_judged(attempt, scoring)
+
+
+async def _performed_and_judged(attempt: Attempt, scoring: Scoring) -> Outcome:
+    outcome = await perform(attempt)
+    if outcome.error is not None or outcome.suspended is not None:
         return outcome
     run = await _judged(attempt, scoring, outcome.output)
     label = outcome.label.join(run.label)
