@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from asyncio.subprocess import PIPE
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ BOUND = 30.0
 """Seconds: what the store has for an answer, SQLite's own patience, and a machine that is shared."""
 
 
-def opened(root: Path, server: MemoryServer, **project: Any) -> Runtime:
+def opened(root: Path, server: MemoryServer, guards: tuple[Any, ...] = (), **project: Any) -> Runtime:
     """A runtime whose audit log is not in the store, unless the project says so."""
     entry = {"command": "python", "args": ["none.py"]}
     return Runtime.open(
@@ -35,6 +36,7 @@ def opened(root: Path, server: MemoryServer, **project: Any) -> Runtime:
         root=root,
         transports={"lute": server.transport},
         audit=None if "audit" in project else MemoryAudit(),
+        guards=guards,
     )
 
 
@@ -84,6 +86,43 @@ async def test_what_cannot_be_audited_in_time_is_not_called(tmp_path: Path) -> N
                 with pytest.raises(AuditError, match="database is locked"):
                     await rt.call("mcp://lute/play")
         assert server.calls == []
+
+
+HOLDER = """
+    import sqlite3, sys
+
+    other = sqlite3.connect(sys.argv[1], isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+async def test_others_go_on_while_a_call_waits_for_a_log_that_another_process_holds(tmp_path: Path) -> None:
+    server, began = MemoryServer("lute", {"play": "a note"}), asyncio.Event()
+
+    async def about(call: Any, inner: Any) -> Any:
+        began.set()
+        return await inner(call)
+
+    async with opened(tmp_path, server) as rt:
+        await rt.call("mcp://lute/play")  # pins it
+        keys = {"key_file": str(tmp_path / "key"), "checkpoints": str(tmp_path / "checkpoints")}
+        audit = {"sink": "store", **keys}
+        async with opened(tmp_path, server, audit=audit, guards=(about,)) as kept:
+            program = ("-c", textwrap.dedent(HOLDER), str(tmp_path / DATABASE))
+            holder = await asyncio.create_subprocess_exec(sys.executable, *program, stdin=PIPE, stdout=PIPE)
+            assert holder.stdin is not None
+            assert holder.stdout is not None
+            assert await holder.stdout.readline()
+            waiting = asyncio.create_task(kept.call("mcp://lute/play"))
+            await began.wait()
+            assert (await rt.call("mcp://lute/play")).content == "a note"
+            assert not waiting.done()
+            holder.stdin.close()
+            async with asyncio.timeout(BOUND):
+                assert (await waiting).content == "a note"
+                assert await holder.wait() == 0
 
 
 FULL_DISK = """

@@ -19,8 +19,9 @@ import msgspec
 
 from luthier.context import OPERATOR
 from luthier.errors import NotFoundError, Refused
+from luthier.govern.audit import written_down
 from luthier.govern.deciding import answer_fault, objection, refused
-from luthier.govern.decisions import written
+from luthier.govern.decisions import written_first
 from luthier.govern.records import Decided
 from luthier.govern.requests import Request, read_request
 from luthier.govern.storing import asked
@@ -69,7 +70,7 @@ class Approvals:
     async def _expired(self, request: Request) -> Request | None:
         """What is left of a request that is void; where nobody has decided in time, that is written down."""
         if request.state == "waiting":
-            self._audit.write(_decided(request, "expired"))
+            await written_down(self._audit, _decided(request, "expired"))
         kept = None
         if request.durable and self._clock.now() < request.expires + KEPT:
             kept = msgspec.structs.replace(request, state="expired", token="")
@@ -156,7 +157,7 @@ class Approvals:
 
     async def _decide(self, request: Request, decision: Literal["approved", "denied"], **how: Any) -> Request:
         decided = msgspec.structs.replace(request, state=decision, decided=self._clock.now(), token="", **how)
-        with written(self._audit, _decided(decided, decision)):
+        async with written_first(self._audit, _decided(decided, decision)):
             if not await self.swap(request, decided):
                 raise _too_late(request)
         return decided

@@ -6,9 +6,12 @@ is refused. A new process begins a new segment.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +21,7 @@ from luthier.errors import AuditError
 from luthier.govern.checkpoints import AFTER, EVERY
 from luthier.govern.reading import FileSegments, unnamed
 from luthier.govern.records import FIRST, VERSION, Record, SegmentOpened, write_line
+from luthier.tools.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,13 +33,34 @@ if TYPE_CHECKING:
 
 
 class AuditLog(Protocol):
-    """Where the gate writes down what it does."""
+    """Where the gate writes down what it does.
+
+    One that has `waits` set may make its writers wait for others: it is written to from any thread.
+    """
 
     def write(self, *records: Record) -> None:
         """Append records, in one go. Raises AuditError when not all are surely written, and then always."""
 
     def close(self) -> None:
         """No more is coming. Harmless when repeated."""
+
+
+async def written_down(audit: AuditLog, *records: Record) -> None:
+    """Append records; nobody else of the loop waits for a log that waits for others.
+
+    Raises as `write` does. Cancelled, it returns when they are written or cannot be.
+    """
+    if not getattr(audit, "waits", False):
+        audit.write(*records)
+        return
+    writing = asyncio.ensure_future(in_thread(partial(audit.write, *records), name="luthier-audit"))
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait({writing})
+        if not writing.cancelled():
+            writing.exception()  # nobody is there to be told
+        raise
 
 
 class Sink(Protocol):
@@ -57,6 +82,8 @@ class ChainedAudit:
     The key is asked for with the first record. `where` is what errors call the log; `policies` is the hash of
     those in force.
     """
+
+    waits = False
 
     def __init__(
         self,
@@ -87,19 +114,22 @@ class ChainedAudit:
         self._second = -1
         self._stamp = ""
         self._broken = ""
+        self._turn = threading.Lock()  # a line follows from the one before
 
     def write(self, *records: Record) -> None:
-        key = self._key or self._begin()
-        self._append(records, key)
-        if self._seq - self._vouched >= EVERY or abs(self._now - self._vouched_at) >= AFTER:
-            self._vouch(key)
+        with self._turn:
+            key = self._key or self._begin()
+            self._append(records, key)
+            if self._seq - self._vouched >= EVERY or abs(self._now - self._vouched_at) >= AFTER:
+                self._vouch(key)
 
     def close(self) -> None:
-        try:
-            if self._key is not None and self._seq > self._vouched and not self._broken:
-                self._vouch(self._key)
-        finally:
-            self._break("it is closed")
+        with self._turn:
+            try:
+                if self._key is not None and self._seq > self._vouched and not self._broken:
+                    self._vouch(self._key)
+            finally:
+                self._break("it is closed")
 
     def _begin(self) -> AuditKey:
         if self._broken:

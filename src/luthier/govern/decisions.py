@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from luthier.govern.audit import written_down
 from luthier.govern.records import Decided, Switched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from luthier.govern.audit import AuditLog
 
@@ -30,6 +31,19 @@ def written(audit: AuditLog, *records: Decided | Switched) -> Iterator[None]:
     except Exception:
         for record in records:
             audit.write(_taken_back(record))
+        raise
+
+
+@asynccontextmanager
+async def written_first(audit: AuditLog, *records: Decided | Switched) -> AsyncIterator[None]:
+    """The same, on an event loop."""
+    for record in records:
+        await written_down(audit, record)
+    try:
+        yield
+    except Exception:
+        for record in records:
+            await written_down(audit, _taken_back(record))
         raise
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from luthier.clock import sleep
 from luthier.errors import LuthierError
+from luthier.govern.audit import written_down
 from luthier.govern.records import Asked
 from luthier.govern.requests import Answer, asked_of
 from luthier.redaction import redact as redact_known
@@ -69,7 +70,8 @@ class Desk:
 
     async def put(self, request: Request) -> None:
         """Let people know of it, from now on. Raises AuditError."""
-        self._audit.write(
+        await written_down(
+            self._audit,
             Asked(
                 call=request.call,
                 approval=request.id,
@@ -79,7 +81,7 @@ class Desk:
                 place=request.place,
                 run=request.run,
                 step=request.step,
-            )
+            ),
         )
         self.know(request)
         putting = asyncio.ensure_future(self.approvals.put(request))

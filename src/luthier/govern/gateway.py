@@ -136,7 +136,7 @@ class Gateway:
         found = await self._allowed(uri, context, list_age)
         if isinstance(found, Tool):
             return found
-        self._recorder.lookup_refused(uri, context, found.rule, found.place, found.kind)
+        await self._recorder.lookup_refused(uri, context, found.rule, found.place, found.kind)
         if is_told(context.principals):
             raise _refused(found)
         raise await self._absent(uri, context)
@@ -190,7 +190,7 @@ class Gateway:
         await self._looked(ToolUri.mcp(server, "*"), context)
         denial = self._access.server_denial(server, context.principals)
         if denial is not None:
-            self._recorder.lookup_refused(
+            await self._recorder.lookup_refused(
                 ToolUri.mcp(server, "*"), context, denial.rule, denial.place, denial.kind
             )
             if is_told(context.principals):
@@ -353,7 +353,7 @@ class Gateway:
     async def _looked(self, uri: ToolUri, context: CallContext) -> None:
         """See to it that what is turned off is known: a server that is off is not started to be asked."""
         if self._switch is not None and (denial := await self._switch.blindness()):
-            self._recorder.lookup_refused(uri, context, denial.rule, denial.place)
+            await self._recorder.lookup_refused(uri, context, denial.rule, denial.place)
             raise _refused(denial)
 
     def _timed(self, call: ToolCall) -> ToolCall:

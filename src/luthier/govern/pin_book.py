@@ -18,7 +18,8 @@ from luthier.connect.state import MemoryState
 from luthier.errors import NotFoundError, Refused, StoreError
 from luthier.events import Observers, ToolsChanged
 from luthier.govern import pins
-from luthier.govern.decisions import written
+from luthier.govern.audit import written_down
+from luthier.govern.decisions import written_first
 from luthier.govern.digests import pins_digest
 from luthier.govern.pins import Judgement, Pin, Review
 from luthier.govern.records import Decided, Pinned
@@ -176,7 +177,7 @@ class PinBook:
         after = {name: pin for name, pin in (before | made).items() if name not in gone}
         value = pins.stored(after)
         said = [_decided(review.server, tool, by, via) for tool in wanted]
-        with nullcontext() if self._audit is None else written(self._audit, *said):
+        async with nullcontext() if self._audit is None else written_first(self._audit, *said):
             if not await self._run(self._store.swap, PINS, review.server, review.stored, value):
                 raise _changed(review.server, "Its pins were changed meanwhile.")
         await self._run(self._store.delete, SHOWN, review.server)
@@ -194,7 +195,7 @@ class PinBook:
         made = pins.stored(pins.pinned(tools, at=self._clock.now(), by=FIRST_USE))
         if await self._run(self._store.swap, PINS, server, None, made) and self._audit is not None:
             uri = str(ToolUri.mcp(server, "*"))
-            self._audit.write(Pinned(uri=uri, tools=len(tools), pins=pins_digest(tools)))
+            await written_down(self._audit, Pinned(uri=uri, tools=len(tools), pins=pins_digest(tools)))
 
     async def _settled(self, server: str) -> None:
         """Return when a list that is being pinned is. Raises what kept it from that."""

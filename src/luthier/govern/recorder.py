@@ -9,7 +9,7 @@ caller, has said no.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from luthier.errors import (
@@ -25,6 +25,7 @@ from luthier.errors import (
     kind_of,
 )
 from luthier.govern.access import is_told
+from luthier.govern.audit import written_down
 from luthier.govern.digests import arguments_digest, kept_text, names_of, reply_digest, tag_of
 from luthier.govern.pins import Hashes
 from luthier.govern.records import Intent, Outcome, Record, Verdict
@@ -32,7 +33,7 @@ from luthier.redaction import logger
 from luthier.tools import Refusal, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from luthier.clock import Clock
     from luthier.context import CallContext
@@ -62,11 +63,12 @@ class AuditRecorder:
             result = await inner(call)
         except (WireError, CallerError, NotFoundError, SpecError, AuditError) as error:
             if not call.ledger.allowed and not isinstance(error, AuditError):
-                self._write_failure(call, error)
+                await self._write_failure(call, error)
             raise
         except asyncio.CancelledError:
             if not call.ledger.allowed:
-                self._write_verdict(call, "failed", reason="cancelled")
+                with suppress(AuditError):
+                    await self._write_verdict(call, "failed", reason="cancelled")
             raise
         except Exception as error:
             told = isinstance(error, StoreError)  # not a fault of ours, and its words say what to do
@@ -83,9 +85,13 @@ class AuditRecorder:
                 hint=str(error) if told and is_told(call.call.context.principals) else _FAULT,
             )
         if isinstance(result, Refusal) and not call.ledger.allowed:
-            self._write_verdict(call, "refused", reason=result.kind, rule=result.rule, place=result.place)
+            await self._write_verdict(
+                call, "refused", reason=result.kind, rule=result.rule, place=result.place
+            )
         elif isinstance(result, Refusal) and call.ledger.revoked:
-            self._write_verdict(call, "revoked", reason=result.kind, rule=result.rule, place=result.place)
+            await self._write_verdict(
+                call, "revoked", reason=result.kind, rule=result.rule, place=result.place
+            )
         return result
 
     async def carried(self, call: GateCall, inner: Next) -> Up:
@@ -95,16 +101,23 @@ class AuditRecorder:
         uri = allowed.uri
         pin = self._pins.of(call.tool) if call.tool is not None and call.call.uri.scheme == "mcp" else ""
         sent = kept_text(call.call.arguments.value, call.label) if self._sent else ""
-        self._write(allowed, Intent(call=call.call.id, uri=uri, arguments=ledger.digest, pin=pin, sent=sent))
+        intent = Intent(call=call.call.id, uri=uri, arguments=ledger.digest, pin=pin, sent=sent)
+        try:
+            await self._write(allowed, intent)
+        except asyncio.CancelledError:  # it may be written by now, and nothing is carried
+            ledger.allowed = True
+            with suppress(AuditError):
+                await self._write_outcome(call, uri, self._clock.monotonic(), "cancelled")
+            raise
         ledger.allowed = True
         began = self._clock.monotonic()
         try:
             result = await inner(call)
         except LuthierError as error:
-            self._write_outcome(call, uri, began, kind_of(error))
+            await self._write_outcome(call, uri, began, kind_of(error))
             raise
         except Exception as error:
-            self._write_outcome(call, uri, began, "unknown")
+            await self._write_outcome(call, uri, began, "unknown")
             raise ConnectionLostError(
                 f"Carrying {uri} failed here: {error!r}. Whether it took effect is not known.",
                 server=call.call.uri.server,
@@ -112,16 +125,16 @@ class AuditRecorder:
             ) from error
         except BaseException:
             with suppress(AuditError):  # a cancellation must not be swallowed; the log stays failed anyway
-                self._write_outcome(call, uri, began, "cancelled")
+                await self._write_outcome(call, uri, began, "cancelled")
             raise
-        self._write_outcome(call, uri, began, "ok", result)
+        await self._write_outcome(call, uri, began, "ok", result)
         return result
 
-    def lookup_refused(
+    async def lookup_refused(
         self, uri: ToolUri, context: CallContext, rule: str, place: str, kind: str = "denied"
     ) -> None:
         """A tool was asked for by somebody who may not use it."""
-        self._write(
+        await self._write(
             Verdict(
                 call="",
                 uri=str(uri),
@@ -138,31 +151,28 @@ class AuditRecorder:
 
     def write(self, record: Record) -> None:
         """Write what is no call's. Raises AuditError."""
-        self._write(record)
+        with _told():
+            self._audit.write(record)
 
-    def _write(self, *records: Record) -> None:
-        try:
-            self._audit.write(*records)
-        except AuditError:
-            raise
-        except Exception as error:
-            raise AuditError(f"The audit log failed: {error!r}.") from error
+    async def _write(self, *records: Record) -> None:
+        with _told():
+            await written_down(self._audit, *records)
 
-    def _write_failure(self, call: GateCall, error: LuthierError) -> None:
+    async def _write_failure(self, call: GateCall, error: LuthierError) -> None:
         rule, place = call.ledger.rule, call.ledger.place
         if rule:  # the caller is told that nothing is there; the log knows better
-            self._write_verdict(call, "refused", reason=call.ledger.kind, rule=rule, place=place)
+            await self._write_verdict(call, "refused", reason=call.ledger.kind, rule=rule, place=place)
         elif isinstance(error, NotFoundError):
-            self._write_verdict(call, "failed", reason=kind_of(error), rule=f"no such {error.what}")
+            await self._write_verdict(call, "failed", reason=kind_of(error), rule=f"no such {error.what}")
         else:
-            self._write_verdict(call, "failed", reason=kind_of(error))
+            await self._write_verdict(call, "failed", reason=kind_of(error))
 
-    def _write_verdict(
+    async def _write_verdict(
         self, call: GateCall, verdict: str, *, reason: str = "", rule: str = "", place: str = ""
     ) -> None:
-        self._write(_verdict(call, verdict, reason=reason, rule=rule, place=place))
+        await self._write(_verdict(call, verdict, reason=reason, rule=rule, place=place))
 
-    def _write_outcome(
+    async def _write_outcome(
         self, call: GateCall, uri: str, began: float, outcome: str, result: Up | None = None
     ) -> None:
         digest, size, label, got = "", 0, None, ""
@@ -177,7 +187,7 @@ class AuditRecorder:
             outcome = "refused"
         duration = round((self._clock.monotonic() - began) * 1000, 3)
         try:
-            self._write(
+            await self._write(
                 Outcome(
                     call=call.call.id,
                     uri=uri,
@@ -194,6 +204,16 @@ class AuditRecorder:
                 f"{uri} was called, and how that ended could not be recorded: {error.message}",
                 hint="The result is withheld. Look at the server before the call is made again.",
             ) from error
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except AuditError:
+        raise
+    except Exception as error:
+        raise AuditError(f"The audit log failed: {error!r}.") from error
 
 
 def _verdict(call: GateCall, verdict: str, *, reason: str = "", rule: str = "", place: str = "") -> Verdict:

@@ -17,7 +17,7 @@ import msgspec
 from luthier.clock import sleep
 from luthier.errors import LuthierError
 from luthier.govern.access import Denial
-from luthier.govern.decisions import written
+from luthier.govern.decisions import written_first
 from luthier.govern.guard import said
 from luthier.govern.records import Switched
 from luthier.govern.storing import asked
@@ -73,12 +73,12 @@ class Switches:
     async def disable(self, what: str, *, by: str = "operator", via: str = "python") -> None:
         """Turn off `server:ID` or `agent:NAME`."""
         row = {"at": self._clock.now(), "by": f"{by} ({via})"}
-        with written(self._audit, _said(what, "disabled", by, via)):
+        async with written_first(self._audit, _said(what, "disabled", by, via)):
             await asked(self._clock, lambda: self._state.put(KIND, what, row))
 
     async def enable(self, what: str, *, by: str = "operator", via: str = "python") -> None:
         """Turn it on again. What was not off stays as it is."""
-        with written(self._audit, _said(what, "enabled", by, via)):
+        async with written_first(self._audit, _said(what, "enabled", by, via)):
             await asked(self._clock, lambda: self._state.delete(KIND, what))
 
 

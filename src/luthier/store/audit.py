@@ -85,6 +85,8 @@ class SqlSink:
 class SqlAudit(ChainedAudit):
     """The log in a database: one segment of it, begun with the first record."""
 
+    waits = True
+
     def __init__(
         self,
         database: Database,
