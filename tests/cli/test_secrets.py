@@ -87,7 +87,7 @@ def test_names_that_are_not_there_are_told_with_near_ones(cli: Cli, home: Path) 
 
 def test_nothing_is_no_secret(cli: Cli, home: Path) -> None:
     done = cli("secrets", "set", "git", stdin="\n")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "a secret has 1 to 65536 characters" in done.stderr
 
 

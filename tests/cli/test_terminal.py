@@ -287,3 +287,19 @@ def test_an_interrupt_before_the_work_begins_ends_with_its_status(tmp_path: Path
         check=False,
     )
     assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_an_audit_log_whose_files_are_pipes_is_not_waited_for(project: Path) -> None:
+    os.mkfifo(project / "pipe")
+    for key in ("key_file", "checkpoints"):
+        (project / "luthier.yaml").write_text(f"audit: {{{key}: pipe}}\n")
+        done = run(project, "call", "builtin://storage/files", "-a", "action=list")
+        assert done.returncode == 1
+        assert f"{project / 'pipe'}" in done.stderr
+
+
+def test_files_of_tools_that_are_not_there_are_faults_in_files(project: Path) -> None:
+    (project / "luthier.yaml").write_text("custom_tools: [scripts/none.py]\n")
+    done = run(project, "tools", "list")
+    assert done.returncode == 2
+    assert done.stderr == f"error: `custom_tools`: there is no file scripts/none.py in {project}.\n"

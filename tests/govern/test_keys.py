@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import os
 import stat
 import subprocess
 import sys
@@ -92,6 +93,10 @@ def test_a_key_that_cannot_be_read_or_kept_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AuditError, match="cannot be read"):
         keep_key(tmp_path / "file" / "audit.key")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):  # the one would never come, the other is no secret
+        with pytest.raises(AuditError, match="not a regular file"):
+            read_key(path)
     with pytest.raises(AuditError, match="cannot be kept"):
         keep_key(Path("/proc/self/fdinfo/audit.key"))
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.connect import MemoryState
-from luthier.errors import SecretError
+from luthier.errors import InputError, SecretError
 from luthier.secrets import Secret, Vault, find_keys
 from luthier.secrets.cipher import Key, KeyRing, read_keys
 from luthier.secrets.keys import EnvironmentKeys, FileKeys
@@ -188,13 +188,13 @@ def test_what_is_no_key_file_is_said(house: House, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "a/b", "-a", "é", "a" * 129])
 def test_names_are_plain(house: House, name: str) -> None:
-    with pytest.raises(SecretError, match="is not a name of a secret"):
+    with pytest.raises(InputError, match="is not a name of a secret"):
         house.vault.set(name, Secret(CANARY))
 
 
 @pytest.mark.parametrize("text", ["", "x" * 65_537])
 def test_a_secret_has_a_size(house: House, text: str) -> None:
-    with pytest.raises(SecretError, match="has 1 to 65536 characters"):
+    with pytest.raises(InputError, match="has 1 to 65536 characters"):
         house.vault.set("git", Secret(text))
 
 

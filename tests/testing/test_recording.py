@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from luthier import Runtime
 from luthier.connect.traffic import Traffic, TrafficWriter, read_traffic
-from luthier.errors import CallTimeoutError, ConnectError, ConnectionLostError, MockError, SpecError
+from luthier.errors import (
+    CallTimeoutError,
+    ConnectError,
+    ConnectionLostError,
+    LuthierError,
+    MockError,
+    SpecError,
+)
 from luthier.redaction import known
 from luthier.testing import MemoryServer, TestConductor, assert_failed
 from luthier.testing.recording import TrafficRecorder, replayed
+from luthier.uri import ToolUri
 from luthier.wire import Drop, Fail, Result
 from tests.testing.project import write
 
@@ -166,6 +175,17 @@ def test_a_file_that_is_no_recording_is_refused_with_its_line(tmp_path: Path, te
     with pytest.raises(SpecError) as caught:
         read_traffic(file)
     assert said.replace("no tool address", "not a tool address") in str(caught.value)
+
+
+def test_what_cannot_be_kept_of_a_recording_is_told_at_its_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    writer = TrafficWriter(tmp_path / "pipe")
+    os.close(reader)
+    for _ in range(2):
+        writer.answered(ToolUri.parse("mcp://web/get"), {}, {"content": []})
+    with pytest.raises(LuthierError, match="pipe is not whole: Broken pipe"):
+        writer.close()
 
 
 def test_an_empty_recording_answers_nothing() -> None:

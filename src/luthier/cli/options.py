@@ -113,6 +113,8 @@ def exit_status(error: LuthierError) -> int:
             return FAILED  # only its server knew
         case errors.FaultsError() | errors.NotFoundError() | errors.UnresolvedReferenceError():
             return USAGE
+        case errors.ToolDefinitionError():
+            return USAGE
         case errors.Refused(refusal_kind="arguments"):
             return FAILED  # the schema is the server's
         case errors.Refused() | errors.ApprovalNeededError():

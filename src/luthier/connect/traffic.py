@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier.connect.state import value_text
-from luthier.errors import Fault, SpecError
+from luthier.errors import Fault, LuthierError, SpecError
 from luthier.given import RepeatedNameError, given_json
 from luthier.redaction import redact_value
 from luthier.uri import ToolUri
@@ -46,7 +46,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 class TrafficWriter:
     """Writes a new file, readable by its owner only; every line is on its way when the method returns.
 
-    It takes the place of an older recording, never of another file. Raises SpecError.
+    It takes the place of an older recording, never of another file. Raises SpecError. Where the file takes no
+    more, what is recorded goes on without it, and closing says so.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +58,9 @@ class TrafficWriter:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         except OSError as error:
             raise _unusable(path, "written", error) from None
+        self._path = path
         self._file = os.fdopen(descriptor, "wb")
+        self._failure: OSError | None = None
         self._defined: set[ToolUri] = set()
         self._write(Line(traffic=VERSION))
 
@@ -77,11 +80,23 @@ class TrafficWriter:
         self._write(Line(call=str(uri), arguments=redact_value(arguments), error=redact_value(error)))
 
     def close(self) -> None:
-        self._file.close()
+        """Raises LuthierError where not all of it is in the file."""
+        try:
+            self._file.close()
+        except OSError as error:
+            self._failure = self._failure or error
+        if self._failure is not None:
+            message = f"The recording {self._path} is not whole: {self._failure.strerror}."
+            raise LuthierError(message, hint="The run itself is over: luthier runs list")
 
     def _write(self, line: Line) -> None:
-        self._file.write(msgspec.json.encode(line) + b"\n")
-        self._file.flush()
+        if self._failure is not None:
+            return
+        try:
+            self._file.write(msgspec.json.encode(line) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            self._failure = error
 
 
 class Exchange(msgspec.Struct, frozen=True):

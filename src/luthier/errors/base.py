@@ -56,7 +56,7 @@ class Fault:
         """`file:line:column`, as far as known."""
         if not self.line:
             return self.file
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
         head = f"{self.place}: {self.message}" if self.place else self.message

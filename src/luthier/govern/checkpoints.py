@@ -15,6 +15,7 @@ import msgspec
 
 from luthier.errors import AuditError, Fault
 from luthier.govern.keys import is_signed
+from luthier.spec.places import reading
 
 if TYPE_CHECKING:
     from luthier.govern.keys import AuditKey
@@ -63,7 +64,8 @@ class CheckpointFile:
     def read(self, public: str) -> tuple[list[Checkpoint], list[Fault]]:
         """All checkpoints that `public` signed, and what is wrong with other lines. Raises OSError."""
         try:
-            *lines, _ = self.path.read_bytes().split(b"\n")  # a line without an end was never finished
+            with reading(self.path) as file:
+                *lines, _ = file.read().split(b"\n")  # a line without an end was never finished
         except FileNotFoundError:
             return [], []
         good: list[Checkpoint] = []
@@ -83,7 +85,8 @@ class CheckpointFile:
 
     def _append(self, line: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        # Without blocking: a pipe of that name would be waited for without end.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         handle = os.open(self.path, flags, 0o600)
         try:
             if os.write(handle, line) != len(line):

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from luthier.errors import AuditError
+from luthier.secrets.files import read_small
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _BLOCK = 64  # bytes of a block of SHA-256
 _LEAST = 32  # characters of a key that somebody chose
-_MOST = 4096
 
 
 class AuditKey:
@@ -102,13 +102,13 @@ def key_of_text(text: str, *, where: str) -> AuditKey:
 def read_key(path: Path) -> AuditKey | None:
     """The key in a file; None where there is no file. Raises AuditError when it is no good."""
     try:
-        with path.open("rb") as file:
-            text = file.read(_MOST).decode("ascii")
+        text = read_small(path)[0].decode("ascii")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise AuditError(
-            f"The key of the audit log in {path} cannot be read: {error}.",
+            f"The key of the audit log in {path} cannot be read: {why}.",
             hint="Give back the file, or take it away to begin with a new key and a new log.",
         ) from error
     return key_of_text(text, where=str(path))

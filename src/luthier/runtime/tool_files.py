@@ -22,7 +22,11 @@ def tools_of(project: Project) -> list[CustomTool[..., Any]]:
 
 def _tools_in(project: Project, script: str) -> Iterator[CustomTool[..., Any]]:
     try:
-        module = load_module(find_script(project.root, script))
+        path = find_script(project.root, script)
+    except ValueError as error:
+        raise ToolDefinitionError(f"`custom_tools`: {error}.") from None
+    try:
+        module = load_module(path)
     except ToolDefinitionError:
         raise
     except (Exception, SystemExit) as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from luthier.errors import SecretError
+from luthier.errors import Fault, InputError, SecretError
 from luthier.secrets.cipher import Sealed
 from luthier.secrets.secret import Secret
 
@@ -58,7 +58,7 @@ class Vault:
         self._now = now
 
     def get(self, name: str) -> Secret | None:
-        """The secret of that name, or None. Raises SecretError and StoreError."""
+        """The secret of that name, or None. Raises InputError, SecretError and StoreError."""
         row = self._shelf.get(_KIND, name)
         if row is None:
             return None
@@ -74,11 +74,12 @@ class Vault:
     def set(self, name: str, secret: Secret) -> None:
         """Keep a secret in place of the one before. Raises SecretError and StoreError."""
         if not NAME.fullmatch(name):
-            hint = "Letters, digits, - _ and . make a name, at most 128 of them."
-            raise SecretError(f"{name!r} is not a name of a secret", hint=hint)
+            hint = "letters, digits, - _ and . make a name, at most 128 of them"
+            raise InputError([Fault(f"{name!r} is not a name of a secret", suggestion=hint)])
         text = secret.reveal()
         if not text or len(text) > _LONGEST:
-            raise SecretError(f"a secret has 1 to {_LONGEST} characters", hint="Larger ones go into a file.")
+            hint = "larger ones go into a file"
+            raise InputError([Fault(f"a secret has 1 to {_LONGEST} characters", suggestion=hint)])
         with self._keys().writing() as ring:
             self._change(name, lambda _: msgspec.to_builtins(_sealed(ring, name, text, self._now())))
 
