@@ -71,6 +71,15 @@ def test_a_step_can_wait_more_than_once() -> None:
     assert run.finish().error is None
 
 
+def test_another_attempt_knows_nothing_of_what_the_one_before_has_waited_for() -> None:
+    run = table(node("a", retry=retry(3)))
+    run.suspend("a")
+    run.resume("a")
+    run.settle("a", failed("connect"))
+    assert run.starting == ["a"]
+    assert (run.state.nodes["a"].suspended, run.state.nodes["a"].resumed) == (None, None)
+
+
 def test_several_that_wait_can_be_decided_about_one_by_one() -> None:
     run = table(node("a"), node("b"))
     run.suspend("a", "b")

@@ -16,8 +16,9 @@ from luthier.runtime.pruning import pruned
 from luthier.secrets import find_keys
 from luthier.store.runs import SqlRuns
 from luthier.trace import Trace
-from luthier.workflows import Ledger, MemoryRuns, Writer, prepared, resumed
+from luthier.workflows import Ledger, MemoryRuns, Writer, plan, prepared, resumed
 from luthier.workflows.ending import end_here, end_rest
+from luthier.workflows.operations.scoring import evaluations_of
 from luthier.workflows.owners import BEAT, is_gone, me, release
 from luthier.workflows.runs import OPEN, Wanted
 from luthier.workflows.taking import see_unchanged, take
@@ -196,24 +197,27 @@ class Runs:
         Raises RunLostError where another process drives it, RunChangedError, RunError for one that cannot be
         resumed or still waits for somebody, NotFoundError, RecordError and StoreError.
         """
-        await self._look(id)
+        await self._look(id, ensemble)
         return await self._tracked(await self._taken(id, *observers, ensemble=ensemble))
 
     async def go_on(self, id: str, *observers: Observer, ensemble: Ensemble | None = None) -> RunHandle:
         """As `resume`, but the run goes on by itself."""
-        await self._look(id)
+        await self._look(id, ensemble)
         return self._started(await self._taken(id, *observers, ensemble=ensemble))
 
     async def _gone_on(self, row: RunRow, ensemble: Ensemble | None = None) -> RunHandle:
         return await self.go_on(row.id, ensemble=ensemble)
 
-    async def _look(self, id: str) -> None:
+    async def _look(self, id: str, ensemble: Ensemble | None) -> None:
         """See that it waits for nobody, and that what was begun inside is as it was. Raises RunError."""
         row, people = self._open_root(await asyncio.to_thread(self.get, id)), self._services.people
         for one in await asyncio.to_thread(self._store.below, id):
             if one.status in OPEN:
-                digest = self._services.plans.of(self._find(one.ensemble, one.file)).digest()
-                await asyncio.to_thread(see_unchanged, self._store, one, digest)
+                # The run of an evaluator goes by the name of the ensemble that it belongs to.
+                named = row if one.ensemble == row.ensemble else one
+                begun = plan((ensemble if named is row else None) or self._find(named.ensemble, named.file))
+                digests = [each.digest() for each in (begun, *map(plan, evaluations_of(begun)))]
+                await asyncio.to_thread(see_unchanged, self._store, one, *digests)
         waiting = [request for one in row.waiting for request in one.requests]
         if row.status != "suspended" or people is None or await is_decided(waiting, people):
             return

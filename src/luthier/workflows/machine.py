@@ -286,6 +286,7 @@ class State:
     def _retry(self, progress: Progress, data: AttemptFailed, at: float) -> None:
         self._let_go(progress, "resting")
         progress.failed = data
+        progress.suspended = progress.resumed = None  # the next attempt waits for itself
         self._put(Start(progress.key, progress.attempt + 1, at + data.retry_in))
 
     def _hold(self, progress: Progress, data: Suspended | Resumed) -> None:

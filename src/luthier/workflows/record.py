@@ -121,7 +121,8 @@ class Suspended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The attempt has let go, and goes on when somebody has decided about one of these requests.
 
     `what` it waits for: an answer, an approval of its call, what a server asks back, or a run inside. `token`
-    is the SHA-256 of the token that decides; `asked` is what the server asked, `run` the run inside.
+    is the SHA-256 of the token that decides; `asked` is what the server asked, `run` the run inside. Where
+    that is an evaluator's, `asked` is what it is to judge.
     """
 
     what: Waits

@@ -28,10 +28,10 @@ class Taken(msgspec.Struct, frozen=True):
         return bool(self.record) and isinstance(self.record[-1].data, RunEnded)
 
 
-def see_unchanged(store: RunStore, row: RunRow, digest: str) -> Taken:
-    """The run with its record. Raises RunChangedError where it began with another plan, and RecordError."""
+def see_unchanged(store: RunStore, row: RunRow, *digests: str) -> Taken:
+    """The run with its record. Raises RunChangedError where it began with no such plan, and RecordError."""
     found = Taken(row, store.read(row.id))
-    if found.started.plan != digest:
+    if found.started.plan not in digests:
         raise RunChangedError(row.root or row.id, row.ensemble, row.file)
     return found
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from luthier.workflows.run import Run
 
 
-def _waits(run: Run) -> Suspended:
+def suspended_in(run: Run) -> Suspended:
     """The step waits as long as one of the run inside does."""
     return Suspended(
         what="run",
@@ -32,7 +32,7 @@ async def perform(attempt: Attempt, config: EnsembleConfig) -> Outcome:
     await attempt.committed()
     run = await attempt.play(child, given, attempt.context)
     if run.suspended:
-        return Outcome(suspended=_waits(run))
+        return Outcome(suspended=suspended_in(run))
     if run.error is None:
         return Outcome(output=run.labelled, label=run.label)
     error = dict(run.error)

@@ -1,6 +1,7 @@
 """`scoring`: an evaluator judges what a step gave; what will not do is a failure, and may be tried again.
 
-The evaluator runs as an ensemble of one step inside of the attempt. Its score goes with the step's end.
+The evaluator runs as an ensemble of one step inside of the attempt. Its score goes with the step's end. Where
+it waits for somebody, so does the step, and what is to be judged waits in the record: it is not made again.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from luthier.spec import Ensemble
 from luthier.taint import Labelled, merge
 from luthier.tools import delivered
 from luthier.workflows.operations import perform
+from luthier.workflows.operations.ensemble import suspended_in
 from luthier.workflows.record import NULL, Failure
+from luthier.workflows.retries import Outcome
 from luthier.workflows.scores import LOW, lack_of, score_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from luthier.spec import Scoring
+    from luthier.spec import Scoring, Step
     from luthier.workflows.operations.attempt import Attempt
-    from luthier.workflows.retries import Outcome
+    from luthier.workflows.plan import Plan
     from luthier.workflows.run import Run
 
 _PREFIX = "ensemble:"
@@ -34,10 +37,13 @@ def perform_judged(attempt: Attempt) -> Awaitable[Outcome]:
 
 
 async def _performed_and_judged(attempt: Attempt, scoring: Scoring) -> Outcome:
-    outcome = await perform(attempt)
+    outcome = _made_before(attempt) or await perform(attempt)
     if outcome.error is not None or outcome.suspended is not None:
         return outcome
     run = await _judged(attempt, scoring, outcome.output)
+    if run.suspended:
+        made = merge({"output": outcome.output, "state": outcome.state})
+        return Outcome(suspended=msgspec.structs.replace(suspended_in(run), asked=made), label=outcome.label)
     label = outcome.label.join(run.label)
     if run.error is not None:
         why = f"{scoring.evaluator} could not judge it: {run.error['message']}"
@@ -52,6 +58,15 @@ async def _performed_and_judged(attempt: Attempt, scoring: Scoring) -> Outcome:
         return _low(outcome, Failure(kind=LOW, message=lack, facts=facts), label, score)
     output = outcome.output.joined(run.label)
     return msgspec.structs.replace(outcome, output=output, label=label, score=score)
+
+
+def _made_before(attempt: Attempt) -> Outcome | None:
+    """What the step gave when its evaluator began to wait."""
+    if attempt.waited is None or attempt.waited.what != "run" or attempt.waited.asked.value is None:
+        return None
+    made = attempt.waited.asked
+    output, state = (made.member(key, made.value[key]) for key in ("output", "state"))
+    return Outcome(output=output, label=output.whole, state=state)
 
 
 def _low(outcome: Outcome, error: Failure, label: object, score: float | None = None) -> Outcome:
@@ -72,8 +87,18 @@ async def _judged(attempt: Attempt, scoring: Scoring, output: Labelled[object]) 
             "criteria": criteria,
         }
     )
-    name = attempt.context.principals[-1].removeprefix(_PREFIX)
-    inner = Ensemble(name=name, steps=(judge,))
+    inner = _alone(judge, attempt.context.principals[-1].removeprefix(_PREFIX))
     context = msgspec.structs.replace(attempt.context, step=f"{attempt.context.step}/{judge.name}")
     await attempt.committed()
     return await attempt.play(inner, given, context)
+
+
+def _alone(judge: Step, ensemble: str) -> Ensemble:
+    return Ensemble(name=ensemble, steps=(judge,))
+
+
+def evaluations_of(plan: Plan) -> list[Ensemble]:
+    """What the evaluators of an ensemble run as."""
+    steps = [node.step for node in plan.nodes.values() if node.step is not None]
+    judges = [step.scoring.judge for step in steps if step.scoring is not None]
+    return [_alone(judge, plan.ensemble) for judge in judges if judge is not None]
