@@ -20,7 +20,7 @@ SERVER_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PLAIN = "/:@!$&'()*+,;=._~-"
 
 
-class ToolUri(msgspec.Struct, frozen=True, order=True):
+class ToolUri(msgspec.Struct, frozen=True, order=True, cache_hash=True):
     """One tool's address. `server` is empty for builtin and custom tools. Orders by scheme, server, name."""
 
     scheme: Scheme
@@ -39,26 +39,10 @@ class ToolUri(msgspec.Struct, frozen=True, order=True):
     def custom(cls, name: str) -> Self:
         return cls("custom", "", name)
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
+    @staticmethod
+    def parse(text: str) -> ToolUri:
         """Read an address back. Raises ValueError that says what is wrong with it."""
-        scheme, separator, rest = text.partition("://")
-        if not separator or scheme not in SCHEMES:
-            raise ValueError(
-                f"{text!r} is not a tool address: write mcp://server/tool, builtin://name or custom://name"
-            )
-        if scheme != "mcp":
-            if not rest:
-                raise ValueError(f"{text!r} names no tool: write {scheme}://name")
-            return cls(cast("Scheme", scheme), "", _unquoted(rest))
-        server, slash, name = rest.partition("/")
-        if not SERVER_ID.fullmatch(server):
-            raise ValueError(
-                f"{text!r}: {server!r} is not a server id (letters, digits, _ and -, at most 64)"
-            )
-        if not slash or not name:
-            raise ValueError(f"{text!r} names no tool: write mcp://{server}/tool")
-        return cls("mcp", server, _unquoted(name))
+        return _read(text)
 
     def __str__(self) -> str:
         return _printed(self)
@@ -72,6 +56,25 @@ class ToolUri(msgspec.Struct, frozen=True, order=True):
         """
         wanted = _compiled(pattern).match
         return any(text == pattern or wanted(text) for text in _spellings(self))
+
+
+@lru_cache(maxsize=4096)  # who calls a tool once calls it again
+def _read(text: str) -> ToolUri:
+    scheme, separator, rest = text.partition("://")
+    if not separator or scheme not in SCHEMES:
+        raise ValueError(
+            f"{text!r} is not a tool address: write mcp://server/tool, builtin://name or custom://name"
+        )
+    if scheme != "mcp":
+        if not rest:
+            raise ValueError(f"{text!r} names no tool: write {scheme}://name")
+        return ToolUri(cast("Scheme", scheme), "", _unquoted(rest))
+    server, slash, name = rest.partition("/")
+    if not SERVER_ID.fullmatch(server):
+        raise ValueError(f"{text!r}: {server!r} is not a server id (letters, digits, _ and -, at most 64)")
+    if not slash or not name:
+        raise ValueError(f"{text!r} names no tool: write mcp://{server}/tool")
+    return ToolUri("mcp", server, _unquoted(name))
 
 
 @lru_cache(maxsize=4096)  # printed several times for each call, in records and events
