@@ -128,7 +128,7 @@ def _laid(value: Any) -> Any:
 
 def _merged(members: Any) -> Any:
     inner = members if isinstance(members, list) else members.values()
-    if not any(isinstance(member, Labelled) for member in inner):
+    if Labelled not in map(type, inner):
         return members
     if isinstance(members, list):
         return merge([_as_labelled(member) for member in members])

@@ -49,16 +49,13 @@ class Link:
         self._clock = clock
         self._pending = Pending(clock, self._expired)
         self._inbox = Inbox(self, clock, noise)
+        self.closed = False
         self._ended = asyncio.Event()
         self._why: WireError | None = None
 
     async def start(self) -> None:
         """Open the transport. Raises ConnectError."""
         await self._transport.start(self)
-
-    @property
-    def closed(self) -> bool:
-        return self._ended.is_set()
 
     @property
     def why(self) -> WireError | None:
@@ -126,7 +123,7 @@ class Link:
         """Send a request; its `answer` will be settled exactly once. Raises WireErrors."""
         request = self._pending.add(method, tool, phase, timeout, timeout_max)
         request.headers = routing.headers
-        if self._ended.is_set():
+        if self.closed:
             self._pending.take(request.id)
             raise faults.lost(self.server, request, self._why, sent=False)
         if timeout_max is not None or progress:
@@ -262,10 +259,11 @@ class Link:
 
     def ended(self, error: WireError | None) -> None:
         """The connection has ended, for that reason or on purpose."""
-        if self._ended.is_set():
+        if self.closed:
             return
         self._inbox.close()
         self._why = error
+        self.closed = True
         self._ended.set()
         self._pending.clear(lambda request: faults.lost(self.server, request, error, sent=True))
 
