@@ -196,9 +196,9 @@ _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 def write_line(record: Record, seq: int, at: str, prev: str, key: AuditKey) -> tuple[bytes, str]:
     """The line of a record, with its newline, and its hash."""
-    body = f'{{"seq":{seq},"at":"{at}","prev":"{prev}",'.encode() + _encode(record)[1:]
+    body = b'{"seq":%d,"at":"%b","prev":"%b",%b' % (seq, at.encode(), prev.encode(), _encode(record)[1:])
     digest = key.mac(body)
-    return body[:-1] + f',"hash":"{digest}"}}\n'.encode(), digest
+    return b'%b,"hash":"%b"}\n' % (body[:-1], digest.encode()), digest
 
 
 def read_line(line: bytes, key: AuditKey | None) -> Record:
