@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from luthier.errors import SpecError
+from luthier.errors import SpecError, StoreError
+from luthier.govern import Verdict
 from luthier.serve import Listening, Service
-from luthier.testing import MemoryAudit
+from luthier.testing import MemoryAudit, MemoryState
 from tests.serve.house import ENSEMBLES, SECRET, STEP, greeter, house
 from tests.serve.test_http import BOSS, CI, asked, served
 from tests.serve.test_oauth import kept_in
@@ -204,6 +205,77 @@ async def test_who_may_ask(
     assert (server.connections > 0) is (status == 200)
     seen = f"{server.received} {audit.records} {kept_in(tmp_path)}"
     assert all(secret not in seen for secret in (CI, BOSS, HOOK, BASIC["Authorization"][6:]))
+
+
+def signed_hook(**more: Any) -> dict[str, Any]:
+    auth = {"type": "signature", "secret": "${env.HOOK}", **more}
+    return {
+        **echo(path="/hook", type="webhook", auth=auth),
+        "inputs": {"name": {"type": "string"}},
+        "agents": [STEP],
+        "outputs": "${greet.output}",
+    }
+
+
+async def test_a_signature_with_a_time_begins_one_run_whoever_sends_it_again(tmp_path: Path) -> None:
+    server, audit = greeter(), MemoryAudit()
+    async with site(tmp_path, signed_hook(), server=server, audit=audit) as url:
+        sent = {"Content-Type": "application/json", **signed(BODY)}
+        posts = [asked(f"{url}/hook?n={n}", "POST", None, data=BODY, headers=sent) for n in range(3)]
+        found = sorted([(status, str(body)) for status, body, _ in await asyncio.gather(*posts)])
+        later = {**sent, **signed(BODY, time.time() + 1)}
+        assert (await asked(f"{url}/hook", "POST", None, data=BODY, headers=later))[0] == 200
+    assert [status for status, _ in found] == [200, 409, 409]
+    assert "a signature is good once" in found[1][1]
+    assert len([one for one in server.received if one.get("method") == "tools/call"]) == 2
+    refused = [one for one in audit.records if isinstance(one, Verdict) and one.verdict == "refused"]
+    assert [(one.uri, one.rule, one.principals) for one in refused] == [
+        ("ensemble:echo", "signature used before", ("client:trigger/echo",))
+    ] * 2
+    assert sent["X-Webhook-Signature"] not in str(audit.records)
+
+
+async def test_a_signature_is_good_once_in_all_processes_of_a_project(tmp_path: Path) -> None:
+    state, sent = MemoryState(), {"Content-Type": "application/json", **signed(BODY)}
+    found = []
+    for _ in range(2):
+        async with site(tmp_path, signed_hook(), state=state) as url:
+            found.append((await asked(f"{url}/hook", "POST", None, data=BODY, headers=sent))[0])
+    assert found == [200, 409]
+
+
+async def test_what_began_nothing_has_not_used_its_signature(tmp_path: Path) -> None:
+    made: list[Service] = []
+    async with site(tmp_path, signed_hook(), made=made) as url:
+        for body, status in ((b"{", 400), (b'{"name": 1}', 400), (BODY, 429)):
+            made[0].board.most = 0 if body == BODY else 10
+            sent = {"Content-Type": "application/json", **signed(body)}
+            for _ in range(2):
+                assert (await asked(f"{url}/hook", "POST", None, data=body, headers=sent))[0] == status
+        made[0].board.most = 10
+        assert (await asked(f"{url}/hook", "POST", None, data=BODY, headers=sent))[0] == 200
+
+
+async def test_where_signatures_cannot_be_remembered_nothing_begins(tmp_path: Path) -> None:
+    class Broken(MemoryState):
+        def swap(self, kind: str, key: str, expected: Any, value: Any) -> bool:
+            if kind == "signatures":
+                raise StoreError("The store cannot be used.")
+            return super().swap(kind, key, expected, value)
+
+    server = greeter()
+    async with site(tmp_path, signed_hook(), server=server, state=Broken()) as url:
+        sent = {"Content-Type": "application/json", **signed(BODY)}
+        status, body, _ = await asked(f"{url}/hook", "POST", None, data=BODY, headers=sent)
+    assert (status, body["error"], server.connections) == (503, "Unavailable", 0)
+
+
+async def test_a_signature_without_a_time_is_good_again(tmp_path: Path) -> None:
+    digits = hmac.new(HOOK.encode(), BODY, sha256).hexdigest()
+    sent = {"Content-Type": "application/json", "X-Hub-Signature-256": f"sha256={digits}"}
+    async with site(tmp_path, signed_hook(preset="github")) as url:
+        for _ in range(2):
+            assert (await asked(f"{url}/hook", "POST", None, data=BODY, headers=sent))[0] == 200
 
 
 async def test_a_body_over_the_limit_is_not_read_to_its_end_for_a_signature(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.serve.caller import Caller, Refusal
+from luthier.serve.caller import Caller, Proof, Refusal
 from luthier.serve.locks import ANONYMOUS, Basic, Open, Signature
 from luthier.testing import FakeClock
 
@@ -81,7 +81,28 @@ def lock(preset: str = "default") -> Signature:
 )
 async def test_a_signature_of_a_sender_opens(preset: str, headers: dict[str, str]) -> None:
     sent = [(name.encode(), value.encode()) for name, value in headers.items()]
-    assert await lock(preset).admit(sent, read) == HOOK
+    found = await lock(preset).admit(sent, read)
+    assert isinstance(found, Caller)
+    assert (found.id, found.proof is None) == (HOOK.id, preset == "github")
+
+
+async def proof(key: str = KEY, at: int = NOW, scope: str = "", prefix: str = "") -> Proof:
+    opened = Signature((KEY, OLD), HOOK, FakeClock(), preset="default", tolerance=300, scope=scope)
+    made = f"{prefix}{digits(f'{at}.'.encode() + BODY, key)}"
+    sent = [(b"x-webhook-signature", made.encode()), (b"x-webhook-timestamp", str(at).encode())]
+    found = await opened.admit(sent, read)
+    assert isinstance(found, Caller)
+    assert found.proof is not None
+    return found.proof
+
+
+async def test_a_signature_with_a_time_is_known_again_however_it_is_written() -> None:
+    first = await proof()
+    assert first.until == NOW + 300
+    assert await proof(prefix="sha256=") == first
+    others = [await proof(key=OLD), await proof(at=NOW - 1), await proof(scope="other /path")]
+    assert len({one.key for one in (first, *others)}) == 4
+    assert digits(f"{NOW}.".encode() + BODY) not in first.key
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,10 @@ class Gateway:
             raise misfit(closed, context)
         return done
 
+    async def refused(self, what: str, context: CallContext, rule: str, place: str) -> None:
+        """Write down that something was refused before it came to a call. Raises AuditError."""
+        await self._recorder.lookup_refused(what, context, rule, place)
+
     # Guards of the gateway's own
 
     async def _told(self, call: GateCall, inner: Next) -> Up:

@@ -131,9 +131,9 @@ class AuditRecorder:
         return result
 
     async def lookup_refused(
-        self, uri: ToolUri, context: CallContext, rule: str, place: str, kind: str = "denied"
+        self, uri: ToolUri | str, context: CallContext, rule: str, place: str, kind: str = "denied"
     ) -> None:
-        """A tool was asked for by somebody who may not use it."""
+        """A tool, or something else that is called, was asked for by somebody who may not use it."""
         await self._write(
             Verdict(
                 call="",

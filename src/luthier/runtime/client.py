@@ -97,6 +97,10 @@ class Client:
             self._forget(context.root)
         return answered(outcome)
 
+    async def refused(self, what: str, rule: str, place: str) -> None:
+        """Have the audit log know of what was refused before any call. Raises AuditError."""
+        await self._gateway.refused(what, self._context(self._ids()), rule, place)
+
     async def tools(self, address: ToolUri) -> tuple[Tool, ...]:
         """The tools of an address, or of a pattern of addresses of one server, that the client may use.
 

@@ -5,11 +5,22 @@ from __future__ import annotations
 import msgspec
 
 
+class Proof(msgspec.Struct, frozen=True):
+    """A signature by its hash, and until when its time lets it in, in Unix seconds."""
+
+    key: str
+    until: float
+
+
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """A client whose claim to be one holds; every call of it is made as `client:ID`."""
+    """A client whose claim to be one holds; every call of it is made as `client:ID`.
+
+    `proof`: what its request shows, where that is good once.
+    """
 
     id: str
     roles: frozenset[str] = frozenset({"run"})
+    proof: Proof | None = None
 
     @property
     def principal(self) -> str:

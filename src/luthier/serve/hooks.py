@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from luthier.errors import InputError, LuthierError
+from luthier.errors import AuditError, InputError, LuthierError, StoreError
 from luthier.given import given_json
 from luthier.redaction import logger
 from luthier.serve.answer import sayable
@@ -23,7 +24,7 @@ from luthier.tools.headers import name_fault, value_fault
 from luthier.web import form_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from luthier.serve.board import Live
     from luthier.serve.caller import Caller
+    from luthier.serve.replays import Replays
     from luthier.serve.service import Service
     from luthier.serve.triggers import Trigger
     from luthier.workflows import Run
@@ -40,12 +42,12 @@ _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
 
 
-def trigger_routes(triggers: Sequence[Trigger], service: Service) -> list[Route]:
+def trigger_routes(triggers: Sequence[Trigger], service: Service, replays: Replays) -> list[Route]:
     """A route for each path of each trigger."""
     from starlette.routing import Route
 
     async def answer(trigger: Trigger, request: Request) -> Response:
-        return await _answered(trigger, request, service)
+        return await _answered(trigger, request, service, replays)
 
     return [
         Route(path, partial(answer, trigger), methods=list(trigger.spec.methods))
@@ -54,7 +56,7 @@ def trigger_routes(triggers: Sequence[Trigger], service: Service) -> list[Route]
     ]
 
 
-async def _answered(trigger: Trigger, request: Request, service: Service) -> Response:
+async def _answered(trigger: Trigger, request: Request, service: Service, replays: Replays) -> Response:
     caller: Caller = request.scope["caller"]
     if trigger.limit and (wait := trigger.limit.wait(caller, request.client.host if request.client else "")):
         problem = Problem(error="Too many requests", message="Come again later.")
@@ -63,8 +65,11 @@ async def _answered(trigger: Trigger, request: Request, service: Service) -> Res
     spec, ask = trigger.spec, Ask(caller=caller, request=request)
     try:
         inputs = inputs_of(ensemble, await _asked(request))
-        live = service.board.start(caller, ensemble, inputs, run_timeout=spec.run_timeout, trace=ask.trace)
-    except (Rejected, TooManyError, InputError) as error:
+        async with _once(caller, trigger, service, replays):
+            live = service.board.start(
+                caller, ensemble, inputs, run_timeout=spec.run_timeout, trace=ask.trace
+            )
+    except (Rejected, TooManyError, InputError, StoreError, AuditError) as error:
         return fault_of(error, ensemble.name)
     if spec.in_background:
         return reply({"executionId": live.id, "status": "processing"}, 202)
@@ -74,6 +79,25 @@ async def _answered(trigger: Trigger, request: Request, service: Service) -> Res
     except LuthierError as error:
         _log.error("a run of %s for %s broke off: %s", ensemble.name, caller.id, error)
         return reply(Problem(error="Ensemble execution failed", message="The run broke off."), 500)
+
+
+@asynccontextmanager
+async def _once(caller: Caller, trigger: Trigger, service: Service, replays: Replays) -> AsyncIterator[None]:
+    """Around the start of a run. Raises Rejected for a signature that has begun one already."""
+    proof = caller.proof
+    if proof is None:
+        yield
+        return
+    if not await replays.first(proof):
+        name, place = trigger.ensemble.name, trigger.place
+        _log.warning("refused a request for %s: its signature was used before", name)
+        await service.runtime.client(caller.id).refused(f"ensemble:{name}", "signature used before", place)
+        raise Rejected(409, "Replayed", "This request was made before: a signature is good once.")
+    try:
+        yield
+    except (TooManyError, InputError):
+        await replays.forget(proof)
+        raise
 
 
 def response_of(run: Run, live: Live, cache_control: str = "") -> Response:

@@ -27,6 +27,7 @@ from luthier.serve.messages import Messages
 from luthier.serve.modern import schema_of
 from luthier.serve.protocol import Files, protocol_server
 from luthier.serve.punctual import punctual, room
+from luthier.serve.replays import Replays
 from luthier.serve.rest import rest_routes
 from luthier.serve.triggers import Keys, triggers_of
 
@@ -142,7 +143,7 @@ class Listening:
             *rest_routes(service),
             *open_routes(service, bearing),
             *api_routes(service, clock, bearing),
-            *trigger_routes(triggers, service),
+            *trigger_routes(triggers, service, Replays(service.runtime.state, clock)),
         ]
         door = Door(_app(service, project, routes, files, most_sessions), locks, project.serve, own, bearing)
         return cls(service, Cors(door), bound, close, files.watching.close, clock)

@@ -12,7 +12,9 @@ import hmac
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
 
-from luthier.serve.caller import Caller, Refusal
+import msgspec
+
+from luthier.serve.caller import Caller, Proof, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -124,16 +126,27 @@ class Basic:
 
 
 class Signature:
-    """An HMAC over the body, and over the time where the preset has one."""
+    """An HMAC over the body, and over the time where the preset has one; then it is good once.
+
+    `scope` keeps apart what was signed with one secret for several addresses.
+    """
 
     def __init__(
-        self, secrets: tuple[str, ...], caller: Caller, clock: Clock, *, preset: Preset, tolerance: float
+        self,
+        secrets: tuple[str, ...],
+        caller: Caller,
+        clock: Clock,
+        *,
+        preset: Preset,
+        tolerance: float,
+        scope: str = "",
     ) -> None:
         self._secrets = tuple(secret.encode() for secret in secrets)
         self._caller = caller
         self._clock = clock
         self._name, self._time, self._prefix, self._before = _SIGNED[preset]
         self._tolerance = tolerance
+        self._scope = scope
 
     async def admit(self, headers: Headers, body: ReadBody) -> Caller | Refusal:
         given, at = only(headers, self._name) or "", only(headers, self._time) if self._time else ""
@@ -142,9 +155,12 @@ class Signature:
         message = self._before.format(at=at).encode() + await body()
         digits = given.removeprefix(self._prefix).encode()
         made = [hmac.new(secret, message, sha256).hexdigest().encode() for secret in self._secrets]
-        if _is_one_of(digits, made):
+        if not _is_one_of(digits, made):
+            return Refusal(401, "Invalid signature", "it is another one")
+        if not self._time:
             return self._caller
-        return Refusal(401, "Invalid signature", "it is another one")
+        key = sha256(f"{self._scope} ".encode() + digits).hexdigest()
+        return msgspec.structs.replace(self._caller, proof=Proof(key, int(at) + self._tolerance))
 
     def _is_now(self, at: str) -> bool:
         return at.isdecimal() and len(at) < 16 and abs(self._clock.now() - int(at)) <= self._tolerance  # noqa: PLR2004

@@ -50,6 +50,7 @@ class Trigger:
         self.ensemble = ensemble
         self.spec = spec
         self.lock = lock
+        self.place = trigger_place(ensemble, spec.paths[0])
         self.limit = None if spec.rate is None else Limit(spec.rate, clock)
         self._routes = [_route(path, spec.methods) for path in spec.paths]
 
@@ -151,7 +152,8 @@ def _lock(ensemble: Ensemble, spec: HttpTrigger, keys: Keys) -> Lock:
     secrets = tuple(secret_of(secret, keys.environ, place) for secret in auth.secrets)
     if auth.type == "basic":
         return Basic(secrets, own)
-    return Signature(secrets, own, keys.clock, preset=auth.preset, tolerance=auth.tolerance)
+    scope = f"{ensemble.name} {spec.paths[0]}"
+    return Signature(secrets, own, keys.clock, preset=auth.preset, tolerance=auth.tolerance, scope=scope)
 
 
 def _route(path: str, methods: tuple[str, ...]) -> Route:
