@@ -59,16 +59,6 @@ def given_json(text: str | bytes, type: Any = Any) -> Any:
     return value
 
 
-def once(text: bytes) -> None:
-    """Raises RepeatedNameError for a JSON text in which a name stands twice; what is no JSON passes."""
-    try:
-        given_json(text)
-    except RepeatedNameError:
-        raise
-    except (msgspec.DecodeError, RecursionError):
-        return
-
-
 def _counted(members: list[tuple[str, Any]]) -> None:
     if len(members) != len(dict(members)):
         seen: set[str] = set()

@@ -8,6 +8,8 @@ import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from luthier.serve import Service
 from luthier.serve.pipes import AHEAD, serve_pipes
 from tests.serve.house import house
@@ -82,6 +84,30 @@ async def test_noise_between_messages_is_passed_over(tmp_path: Path) -> None:
         while (found := await host.hear()).get("id") != 1:
             assert "error" in found
     assert found["result"] == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "id"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"x": "\\ud800"}}', -32700, 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"x": NaN}}', -32700, 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "id": 8}', -32700, 8),
+        (b'{"jsonrpc": "2.0", "id": "a", "method": "ping", "params": [1]}', -32600, "a"),
+        (b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', -32600, 7),
+        (b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', -32600, None),
+        (b"[" * 50_000, -32700, None),
+        (b"null", -32600, None),
+        (b"noise", -32700, None),
+        (b"\xff\xfe", -32700, None),
+    ],
+)
+async def test_what_is_no_message_is_answered_by_its_id_where_it_has_one(
+    tmp_path: Path, line: bytes, code: int, id: str | int | None
+) -> None:
+    async with hosted(tmp_path) as host:
+        await host.say(line)
+        refused = await host.hear()
+    assert (refused["error"]["code"], refused["id"]) == (code, id)
 
 
 async def test_more_lines_than_are_read_ahead_are_all_answered(tmp_path: Path) -> None:

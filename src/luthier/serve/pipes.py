@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
-from luthier.given import RepeatedNameError, once
+import msgspec
+
+from luthier.given import given_json
 from luthier.redaction import logger
-from luthier.serve.messages import INVALID_REQUEST, PARSE_ERROR, error_of, read_id
+from luthier.serve.messages import INVALID_REQUEST, PARSE_ERROR, error_of, id_of
 from luthier.serve.offers import STDIO
 from luthier.serve.protocol import protocol_server
 from luthier.spec.serve import MAX_BODY_BYTES
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 AHEAD = 64
 """Lines that are read before they are asked for."""
 
+_NO_MESSAGE = "This is no message of JSON-RPC 2.0"
 _log = logger("luthier.serve")
 
 
@@ -73,8 +77,8 @@ async def serve_pipes(
 class _Lines:
     """The lines of a stream, read by a thread that nobody has to wait for: a read cannot be called off.
 
-    It reads no further ahead than a few lines; one that is longer than `limit`, or in which a name stands
-    twice, is passed over, and `refused` is told its id, a code and why.
+    It reads no further ahead than a few lines; one that is longer than `limit`, or no message, is passed
+    over, and `refused` is told its id, a code and why.
     """
 
     def __init__(
@@ -105,12 +109,10 @@ class _Lines:
                     line = self._stream.readline(self._limit)
                 self._refused(None, INVALID_REQUEST, "The message is too large")
                 continue
-            try:
-                once(line)
-            except RepeatedNameError as error:
-                self._refused(read_id(line), PARSE_ERROR, f"Parse error: {error}")
-            else:
-                self._put(line.decode("utf-8", "replace"))
+            if (fault := fault_of(line)) is None:
+                self._put(line.decode())
+            elif line.strip():
+                self._refused(*fault)
         self._put(None)
 
     def _put(self, line: str | None) -> None:
@@ -119,6 +121,32 @@ class _Lines:
             self._loop.call_soon_threadsafe(self._read.put_nowait, line)
         except RuntimeError:  # the loop has ended while a line was on its way
             return
+
+
+def fault_of(line: bytes) -> tuple[str | int | None, int, str] | None:
+    """Why a line is no message: the id of what would wait for an answer, a code, and what is wrong."""
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        message = given_json(line)
+        jsonrpc_message_adapter.validate_python(message, by_name=False)
+    except RecursionError:
+        return None, PARSE_ERROR, "Parse error: it is nested too deeply"
+    except msgspec.DecodeError as error:
+        return _id_in(line), PARSE_ERROR, f"Parse error: {error}"
+    except ValueError:  # of pydantic
+        return id_of(message), INVALID_REQUEST, _NO_MESSAGE
+    # With an id of another kind the SDK takes a request for a notification.
+    unclear = "method" in message and "id" in message and id_of(message) is None
+    return (None, INVALID_REQUEST, _NO_MESSAGE) if unclear else None
+
+
+def _id_in(line: bytes) -> str | int | None:
+    """The id in a text that is JSON to somebody."""
+    try:
+        return id_of(json.loads(line))
+    except (ValueError, RecursionError):
+        return None
 
 
 class _Out:
