@@ -189,6 +189,9 @@ def test_a_refusal_says_what_there_is_and_who_can_change_it(folder: Path) -> Non
         return caught.value.hint
 
     assert hint(entry("other"), registry(folder)) == "Launch profiles of this project: app."
+    profile = LaunchProfile(name="app", executable="/opt/app")
+    several = ServerRegistry(root=folder, launch_profiles={"app": profile, "more": profile})
+    assert hint(entry("other"), several) == "Launch profiles of this project: app, more."
     assert hint(entry("other"), ServerRegistry(root=folder)) == "Launch profiles of this project: none."
     assert "The operator can list its name" in hint(entry(env={"OTHER": "x"}), registry(folder))
 

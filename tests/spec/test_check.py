@@ -563,6 +563,18 @@ def test_no_process_starts_by_a_command_in_production(tmp_path: Path) -> None:
     assert told.startswith("warning luthier.yaml:2:27: in production a server is started by a launch profile")
 
 
+@pytest.mark.parametrize(
+    ("profiles", "there"),
+    [("{}", "none"), ("{git: {executable: /opt/git}, hg: {executable: /opt/hg}}", "git, hg")],
+)
+def test_whoever_names_no_launch_profile_is_told_which_there_are(
+    profiles: str, there: str, tmp_path: Path
+) -> None:
+    text = f"mcpServers: {{a: {{launch: svn}}}}\nlaunch_profiles: {profiles}"
+    [told] = Folder(tmp_path, {"luthier.yaml": text}).told()
+    assert told.endswith(f"(there are: {there})")
+
+
 PROFILED = """\
 environment: production
 launch_profiles:
