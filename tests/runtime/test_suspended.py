@@ -9,10 +9,12 @@ import pytest
 
 from luthier import Runtime
 from luthier.clock import FakeClock
-from luthier.errors import NotFoundError, Refused, RunError, RunLostError
+from luthier.errors import NotFoundError, Refused, RunError, RunLostError, StoreError
 from luthier.taint import Integrity
-from luthier.testing import MemoryServer
+from luthier.testing import FaultyRuns, MemoryServer
 from luthier.wire import Result
+from luthier.workflows import MemoryRuns
+from luthier.workflows.runs import Wanted
 from tests.workflows.house import LONG
 
 if TYPE_CHECKING:
@@ -371,6 +373,29 @@ class TestForms:
         run = await project.begun(ensemble(do("book", tool="form")))
         await project.decided("deny")
         assert (await project.resumed(run)).output == {"action": "decline"}
+
+    @pytest.mark.parametrize("last", [3, 4])
+    async def test_cut_off_before_anybody_was_asked_it_asks_when_the_server_has_said_so(
+        self, tmp_path: Path, last: int
+    ) -> None:
+        project, store = Project(tmp_path), MemoryRuns()
+        text = ensemble(do("book", tool="form"))
+        with pytest.raises(StoreError):
+            await project.begun(text, runs=FaultyRuns(store, last))
+        assert len(await project.requests()) == last - 3, "nobody is asked before that is written down"
+        (row,) = store.list(Wanted())
+
+        async def go_on(rt: Runtime) -> Run:
+            return await rt.runs.resume(row.id, ensemble=rt.ensemble(text))
+
+        run = await project.opened(go_on, runs=store)
+        if last < 4:  # that the call is being sent, and not how it came back
+            assert run.error["kind"] == "unknown"
+            return
+        waits(run, "book")
+        await project.decided(answer={"name": "Ada"})
+        run = await project.opened(go_on, runs=store)
+        assert run.output == {"action": "accept", "content": {"name": "Ada"}}
 
     async def test_one_that_expired_fails_the_step(self, tmp_path: Path) -> None:
         project = Project(tmp_path)

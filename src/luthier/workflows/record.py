@@ -31,6 +31,9 @@ VERSION = 1
 NULL: Labelled[Any] = Labelled(None)
 WITHHELD = "withheld: it carries a secret"
 
+ASKS = "asks"
+"""How a call came back whose server wants something first."""
+
 Waits = Literal["hitl", "approval", "input", "run"]
 Verdict = Literal["approved", "denied", "expired"]
 End = Literal["ok", "failed", "skipped", "blocked", "cancelled"]
@@ -107,9 +110,9 @@ class CallIntended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CallSettled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How the call came back: ok, error (the tool's own), or the kind of the refusal or fault.
+    """How the call came back: ok, error (the tool's own), asks, or the kind of the refusal or fault.
 
-    One that did not pass the gate was never intended.
+    One that did not pass the gate was never intended. One that `asks` for something has done nothing so far.
     """
 
     call: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luthier.workflows.record import CallIntended, StepStarted
+from luthier.workflows.record import ASKS, CallIntended, CallSettled, StepStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +26,8 @@ def at_work(state: State, entries: Iterable[Entry]) -> list[tuple[Progress, bool
             called[entry.step] = False
         elif isinstance(entry.data, CallIntended):
             called[entry.step] = True
+        elif isinstance(entry.data, CallSettled) and entry.data.outcome == ASKS:
+            called[entry.step] = False
     found = ((state.nodes[key], call) for key, call in called.items())
     return [
         (progress, call)

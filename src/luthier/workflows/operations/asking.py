@@ -69,6 +69,7 @@ async def _answered(attempt: Attempt, answer: ToolResult) -> dict[str, Any] | Ou
     forms = _forms(asked)
     if forms is None or desk is None or not _is_possible(attempt):
         return _unmet(attempt, answer)
+    await attempt.committed()
     request = await desk.ask(_question(attempt, answer, forms), attempt.context)
     if request.state == "waiting" and attempt.context.durable:
         waits = suspended_by(request)

@@ -14,7 +14,7 @@ from luthier.errors import StepError, kind_of
 from luthier.govern.approval import LONG_LIFE
 from luthier.tools import Refusal
 from luthier.workflows.operations.attempt import note_of
-from luthier.workflows.record import CallIntended, CallSettled, Failure, Suspended
+from luthier.workflows.record import ASKS, CallIntended, CallSettled, Failure, Suspended
 from luthier.workflows.retries import Outcome
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ async def settled(attempt: Attempt, call: ToolCall) -> ToolResult | Refusal:
     began, outcome = clock.monotonic(), "cancelled"
     try:
         answer = await attempt.services.gateway.call(msgspec.structs.replace(call, passed=passed))
-        outcome = answer.kind if isinstance(answer, Refusal) else "error" if answer.is_error else "ok"
+        outcome = _outcome_of(answer)
         return answer
     except Exception as error:
         outcome = kind_of(error)
@@ -52,6 +52,12 @@ async def settled(attempt: Attempt, call: ToolCall) -> ToolResult | Refusal:
     finally:
         duration = (clock.monotonic() - began) * 1000
         attempt.tell(CallSettled(call=call.id, outcome=outcome, duration=duration))
+
+
+def _outcome_of(answer: ToolResult | Refusal) -> str:
+    if isinstance(answer, Refusal):
+        return answer.kind
+    return ASKS if answer.reply.input_required is not None else "error" if answer.is_error else "ok"
 
 
 def status_of(error: WireError) -> int | None:

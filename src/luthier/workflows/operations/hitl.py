@@ -37,7 +37,9 @@ async def perform(attempt: Attempt, config: HitlConfig) -> Outcome:
     desk = attempt.services.people
     if desk is None:
         raise StepError("approval", "nobody can be asked here", hint=_NOW_WHAT)
-    request = await desk.ask(_question(attempt, config), attempt.context)
+    question = _question(attempt, config)
+    await attempt.committed()
+    request = await desk.ask(question, attempt.context)
     if request.state == "waiting":
         request = await elicited(attempt, desk, request) or request
     if request.state != "waiting":
