@@ -185,10 +185,10 @@ _SAID: dict[type, str] = {
 
 
 def _redacted(event: Event) -> Event:
-    """The event with what others said in it redacted; most say nothing."""
-    field = _SAID.get(type(event))
-    said = "" if field is None else getattr(event, field)
-    return msgspec.structs.replace(event, **{field: redact(said)}) if field and said else event
+    """The event with what others said in it redacted, if they said anything."""
+    field = _SAID[type(event)]
+    said = getattr(event, field)
+    return msgspec.structs.replace(event, **{field: redact(said)}) if said else event
 
 
 class Observer(Protocol):
@@ -214,7 +214,8 @@ class Observers:
         self._observers = tuple(_flattened(observers))
 
     def notify(self, event: Event) -> None:
-        event = _redacted(event)
+        if type(event) in _SAID:
+            event = _redacted(event)
         for observer in self._observers:
             try:
                 observer.notify(event)

@@ -158,10 +158,8 @@ def _read(values: dict[str, Any]) -> RunRow:
 
 
 def _lines(run: str, entries: Sequence[Entry], seals: Seals | None) -> Iterator[tuple[Any, ...]]:
-    return ((run, entry.seq, _line(run, entry, seals)) for entry in entries)
-
-
-def _line(run: str, entry: Entry, seals: Seals | None) -> str:
-    if seals is not None and withholds(entry):
-        return seals.closed(run, entry)
-    return encode(entry)[:-1].decode()
+    for entry in entries:
+        if seals is not None and withholds(entry):
+            yield run, entry.seq, seals.closed(run, entry)
+        else:
+            yield run, entry.seq, encode(entry)[:-1].decode()

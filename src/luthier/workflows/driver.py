@@ -278,7 +278,7 @@ class Driver:
     def _advance(self) -> None:
         """Perform what stands until nothing new does. A command may fall because of one before it."""
         moved = True
-        while moved:
+        while moved and self._state.agenda:
             moved = False
             for command in decide(self._state):
                 key = "" if isinstance(command, _OF_THE_RUN) else command.step
