@@ -110,4 +110,4 @@ def test_stdin_is_read_as_files_are(project: Path) -> None:
 
 def test_a_secret_is_not_read_from_a_stdin_that_is_closed(project: Path) -> None:
     done = fed(project, None, "secrets", "set", "x")
-    assert (done.returncode, b"1 to 65536" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, b"1 to 65536" in done.stderr) == (2, True), done.stderr
