@@ -204,11 +204,15 @@ def _script(args: Sequence[str], index: int) -> Plan | ArgumentFault:
 
 # Package runners
 
+# What ends like an archive is a file to them, wherever it stands, and so is a version that begins with a dot
+# (npm) or is none (uv, which takes `name@x` for the folder x).
+_NO_FILE = r"(?!(?i:.*\.(?:tgz|tar|tar.\w+|tbz2?|txz|tlz|zip|whl|egg)(?:@.*)?$))"
 _NPM_NAME = r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*"
-_NPM = re.compile(rf"{_NPM_NAME}(?:@[\w.^~<>=*+-]+)?")
+_NPM = re.compile(rf"{_NO_FILE}{_NPM_NAME}(?:@[\w^~<>=*][\w.^~<>=*+-]*)?")
+_PYPI_VERSION = r"(?:latest|\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?(?:\.post\d+)?(?:\.dev\d+)?)"
 _PYPI = re.compile(
-    r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._,\s-]*\])?"
-    r"(?:@[\w.]+|\s*(?:==|>=|<=|~=|!=|<|>)\s*[\w.*+!-]+(?:\s*,\s*(?:==|>=|<=|~=|!=|<|>)\s*[\w.*+!-]+)*)?"
+    rf"{_NO_FILE}[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._,\s-]*\])?(?:@{_PYPI_VERSION}"
+    r"|\s*(?:==|>=|<=|~=|!=|<|>)\s*[\w.*+!-]+(?:\s*,\s*(?:==|>=|<=|~=|!=|<|>)\s*[\w.*+!-]+)*)?"
 )
 _NPX = _Options(
     flags=frozenset(
@@ -260,6 +264,10 @@ _INTERPRETERS = re.compile(
     r"(?:i|b)?python[\d.]*w?|pypy[\d.]*|node|nodejs|npm|npx|pnpm|yarn|bun|bunx|deno|uv|uvx|pip|pipx"
     r"|ts-node(?:-\w+)?|tsx|jiti|esno|esbuild-runner|esm|babel-node|@babel/node|coffee(?:script)?|zx|shx|shelljs"
     r"|sh|bash|dash|zsh|ksh|fish|busybox|env|xargs|cross-env(?:-shell)?|concurrently|nodemon|pm2|pytest|xonsh"
+    # Programs of the system that run others: behind `-p` stands any command, not only one of a package.
+    r"|find|tar|g?make|git|ssh|scp|rsync|sed|[mn]awk|vim?|nvim|emacs|ed|ex|gdb|lldb|[sl]trace|watch|parallel|flock"
+    r"|chroot|unshare|nsenter|systemd-run|at|batch|docker|podman|socat|expect|r|rscript|julia|less|man|openssl"
+    r"|su|runuser|setpriv|ionice|taskset|chrt|prlimit|screen|tmux"
 )
 
 
@@ -287,7 +295,8 @@ def _package(
         return ArgumentFault(-1, "names no package")
     if not spelling.fullmatch(args[index]):
         return ArgumentFault(index, "is not the bare name of a package, with a version or without")
-    if _INTERPRETERS.fullmatch(bare(args[index]).lower()):
+    name = bare(args[index]).lower()
+    if _INTERPRETERS.fullmatch(name) or _rule(name) is not None:
         return ArgumentFault(index, "is no server: it runs what it is given")
     return Plan()
 
