@@ -22,6 +22,7 @@ ALLOWED: list[tuple[str, list[str]]] = [
     ("python", ["-m", "mcp_server_time"]),
     ("python3", ["-m", "mcp_server_git.__main__", "-c", "x"]),
     ("python3", ["-Im", "mcp_server_git"]),
+    ("python", ["-m", "McpServer.Main"]),
     ("python", ["-mmcp_server_time", "--local-timezone", "UTC"]),
     # a package
     ("npx", ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]),
