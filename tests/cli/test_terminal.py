@@ -303,3 +303,20 @@ def test_files_of_tools_that_are_not_there_are_faults_in_files(project: Path) ->
     done = run(project, "tools", "list")
     assert done.returncode == 2
     assert done.stderr == f"error: `custom_tools`: there is no file scripts/none.py in {project}.\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["run hello -i name=@/dev/zero", "run hello --replay /dev/zero", "secrets set big </dev/zero"]
+)
+def test_what_has_no_end_is_not_read_to_it(project: Path, words: str) -> None:
+    line = f'ulimit -v 4000000; exec "$0" -m luthier {words}'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "larger" in done.stderr

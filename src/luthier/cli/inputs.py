@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from luthier.spec import Ensemble
+
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a file that is the value of one input or argument."""
 
 
 def read_inputs(ensemble: Ensemble, pairs: list[str], source: str | None) -> dict[str, Any]:
@@ -108,6 +113,9 @@ def _pairs(
 
 
 def _content(key: str, text: str, faults: list[Fault]) -> str | None:
+    from luthier.errors import SpecError
+    from luthier.spec.load import read_text
+
     try:
         key.encode()
         if not text.startswith("@"):
@@ -117,9 +125,9 @@ def _content(key: str, text: str, faults: list[Fault]) -> str | None:
         faults.append(Fault(f"{key}: this is not {sys.getfilesystemencoding().upper()} text"))
         return None
     try:
-        return Path(text[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        faults.append(Fault(f"{key}: cannot read {text[1:]}: {error}"))
+        return read_text(Path(text[1:]), text[1:], LARGEST)
+    except SpecError as error:
+        faults.extend(replace(one, message=f"{key}: {one.message}") for one in error.faults)
         return None
 
 

@@ -80,7 +80,7 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
             if kwargs.get("json") and not isinstance(error, OutputError):
                 echo(to_json(error_document(error)))
             show_error(error)
-        except (OSError, RecursionError, UnicodeError) as error:
+        except (OSError, RecursionError, UnicodeError, MemoryError) as error:
             # What the machine or the words given to us do not allow; -vv tells where.
             logger("luthier").debug("the command failed", exc_info=True)
             told = LuthierError(_words(error))
@@ -96,6 +96,8 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
 def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this"
     return f"{type(error).__name__}: {error}"
 
 

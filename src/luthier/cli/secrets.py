@@ -83,11 +83,14 @@ def rotate(context: typer.Context) -> int:
 
 
 def _asked(name: str) -> str:
+    from luthier.secrets.vault import LONGEST
+
     if sys.stdin is not None and sys.stdin.isatty():
         from getpass import getpass
 
         return getpass(f"{name}: ")
-    return "" if sys.stdin is None else sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    most = LONGEST + 2  # a line's end with it
+    return "" if sys.stdin is None else sys.stdin.read(most + 1).removesuffix("\n").removesuffix("\r")
 
 
 def _vault(context: typer.Context) -> Vault:

@@ -20,6 +20,7 @@ from luthier.connect.state import value_text
 from luthier.errors import Fault, LuthierError, SpecError
 from luthier.given import RepeatedNameError, given_json
 from luthier.redaction import redact_value
+from luthier.spec.places import reading
 from luthier.uri import ToolUri
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from luthier.tools import Tool
 
 VERSION = 1
+LARGEST = 256 * 1024 * 1024
+"""Bytes of a recording that is read."""
+
 _HEAD = b'{"traffic":'
 
 
@@ -123,9 +127,13 @@ def read_traffic(path: Path) -> Traffic:
     definitions: dict[str, dict[str, dict[str, Any]]] = {}
     exchanges: dict[ToolUri, list[Exchange]] = {}
     try:
-        lines = path.read_bytes().splitlines()
+        with reading(path) as file:
+            data = file.read(LARGEST + 1)
     except OSError as error:
         raise _unusable(path, "read", error) from None
+    if len(data) > LARGEST:
+        raise SpecError([Fault(f"the file is larger than {LARGEST // 1024 // 1024} MiB", file=str(path))])
+    lines = data.splitlines()
     if not lines or _line(path, 1, lines[0]).traffic != VERSION:
         message = (
             f'this is no recording that this version reads: its first line is not {{"traffic": {VERSION}}}'

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _KIND = "secrets"
-_LONGEST = 64 * 1024
+LONGEST = 64 * 1024
 _TRIES = 100  # of a swap that others get in the way of: each of them got something done
 
 
@@ -77,9 +77,9 @@ class Vault:
             hint = "letters, digits, - _ and . make a name, at most 128 of them"
             raise InputError([Fault(f"{name!r} is not a name of a secret", suggestion=hint)])
         text = secret.reveal()
-        if not text or len(text) > _LONGEST:
+        if not text or len(text) > LONGEST:
             hint = "larger ones go into a file"
-            raise InputError([Fault(f"a secret has 1 to {_LONGEST} characters", suggestion=hint)])
+            raise InputError([Fault(f"a secret has 1 to {LONGEST} characters", suggestion=hint)])
         with self._keys().writing() as ring:
             self._change(name, lambda _: msgspec.to_builtins(_sealed(ring, name, text, self._now())))
 
