@@ -9,7 +9,7 @@ caller, has said no.
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from luthier.errors import (
@@ -33,7 +33,7 @@ from luthier.redaction import logger
 from luthier.tools import Refusal, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from luthier.clock import Clock
     from luthier.context import CallContext
@@ -151,12 +151,20 @@ class AuditRecorder:
 
     def write(self, record: Record) -> None:
         """Write what is no call's. Raises AuditError."""
-        with _told():
+        try:
             self._audit.write(record)
+        except AuditError:
+            raise
+        except Exception as error:
+            raise _failed(error) from error
 
     async def _write(self, *records: Record) -> None:
-        with _told():
+        try:
             await written_down(self._audit, *records)
+        except AuditError:
+            raise
+        except Exception as error:
+            raise _failed(error) from error
 
     async def _write_failure(self, call: GateCall, error: LuthierError) -> None:
         rule, place = call.ledger.rule, call.ledger.place
@@ -206,14 +214,8 @@ class AuditRecorder:
             ) from error
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except AuditError:
-        raise
-    except Exception as error:
-        raise AuditError(f"The audit log failed: {error!r}.") from error
+def _failed(error: Exception) -> AuditError:
+    return AuditError(f"The audit log failed: {error!r}.")
 
 
 def _verdict(call: GateCall, verdict: str, *, reason: str = "", rule: str = "", place: str = "") -> Verdict:
