@@ -229,6 +229,11 @@ async def test_who_approved_what_is_in_the_log_and_each_call_names_the_pin_it_is
     ]
     assert [record.pin for record in gate.log.records if isinstance(record, Intent)] == [before, after]
     assert before != after
+    server.descriptions["play"] = "b"
+    await gate.settled(gate.book.approve(await gate.review(), by="me"))
+    last = gate.log.records[-1]
+    assert isinstance(last, Decided)
+    assert last.via == "python"
 
 
 async def test_what_cannot_be_written_down_is_not_approved() -> None:
