@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from luthier.spec.variables import name_fault, value_fault
+from luthier.spec.variables import name_fault, setting_fault, value_fault
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_names_that_decide_what_code_is_run_may_not_be_set(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("GITHUB_TOKEN", "API_KEY", "HOME", "TZ", "HTTPS_PROXY", "SSL_CERT_FILE", "my.name", "X-Y"),
+        *("GITHUB_TOKEN", "API_KEY", "TZ", "HTTPS_PROXY", "SSL_CERT_FILE", "my.name", "X-Y"),
         *(
             "PYTHONUNBUFFERED",
             "PYTHONUTF8",
@@ -56,7 +56,17 @@ def test_names_that_decide_what_code_is_run_may_not_be_set(name: str) -> None:
     ],
 )
 def test_all_other_names_may_be_set(name: str) -> None:
+    assert name_fault(name) == setting_fault(name) == ""
+
+
+@pytest.mark.parametrize("name", ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "UserProfile"])
+def test_folders_of_settings_are_passed_on_and_never_set(name: str) -> None:
     assert name_fault(name) == ""
+    assert "no entry may set it" in setting_fault(name)
+
+
+def test_what_may_not_be_passed_on_may_not_be_set() -> None:
+    assert setting_fault("LD_PRELOAD") == name_fault("LD_PRELOAD") != ""
 
 
 def test_a_value_that_no_process_can_take_or_that_is_code_is_named() -> None:

@@ -12,7 +12,7 @@ from luthier.errors import ConnectError
 from luthier.redaction import known
 from luthier.spec import Sandbox
 from luthier.spec.credentials import is_credential_name
-from luthier.spec.variables import name_fault, value_fault
+from luthier.spec.variables import name_fault, setting_fault, value_fault
 from luthier.text import escape, one_line
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def variables(entry: ServerEntry, environ: Mapping[str, str], base: dict[str, st
             if is_credential_name(name):
                 known.add(environ[name])
     for name, text in entry.env.items():
-        if fault := name_fault(name):
+        if fault := setting_fault(name):
             refuse(entry, f"{written(name)} {fault}", "env", name)
         value = expanded(entry, environ, text, "env", name)
         if fault := value_fault(value):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from luthier.secrets import expand, find
 from luthier.spec.commands import ArgumentFault, examine, is_allowed
 from luthier.spec.places import folder, is_folder, script_fault
-from luthier.spec.variables import name_fault, value_fault
+from luthier.spec.variables import name_fault, setting_fault, value_fault
 from luthier.spec.words import listed, quoted
 
 if TYPE_CHECKING:
@@ -95,18 +95,18 @@ def _isolation(entry: ServerEntry, project: Project) -> Iterator[_Finding]:
 def _variables(entry: ServerEntry, project: Project) -> Iterator[_Finding]:
     profile = project.launch_profiles.get(entry.launch.profile) if entry.launch else None
 
-    def fault(name: str) -> str:
-        if why := name_fault(name):
+    def fault(name: str, why: str) -> str:
+        if why:
             return why
         if profile is not None and name not in profile.env:
             return f"is not among the variables of the launch profile {quoted(profile.name)}"
         return ""
 
     for index, name in enumerate(entry.inherit_env):
-        if why := fault(name):
+        if why := fault(name, name_fault(name)):
             yield _Finding(f"{quoted(name)} {why}", ("inherit_env", index))
     for name, text in entry.env.items():
-        if why := fault(name):
+        if why := fault(name, setting_fault(name)):
             yield _Finding(f"{quoted(name)} {why}", ("env", name))
         elif why := value_fault(_literal(text) or ""):
             yield _Finding(f"the value of {quoted(name)} {why}", ("env", name))

@@ -42,16 +42,29 @@ _HARMLESS = frozenset(
     }
 )
 
+# Passed on as they are, and never set by an entry: in these folders lie settings and code that interpreters
+# and package managers take up by themselves (`usercustomize`, `.npmrc`, `uv.toml`).
+_FOLDERS = frozenset(
+    {"HOME", "USERPROFILE", "APPDATA", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_DATA_DIRS"}
+)
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 
 
 def name_fault(name: str) -> str:
-    """Why an entry may not set that name; empty when it may."""
+    """Why an entry may not pass on that name; empty when it may."""
     if not _NAME.fullmatch(name):
         return "is not a name of an environment variable"
     if _REFUSED.fullmatch(name) and name not in _HARMLESS:
         return "decides what code is run or fetched, so no entry may set it"
     return ""
+
+
+def setting_fault(name: str) -> str:
+    """Why an entry may not give that name a value; empty when it may."""
+    if name.upper() in _FOLDERS:
+        return "decides where settings and code are looked for: it is passed on, and no entry may set it"
+    return name_fault(name)
 
 
 def value_fault(value: str) -> str:
