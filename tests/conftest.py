@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,6 +38,19 @@ _FIGURES = pytest.StashKey[list[str]]()
 def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Takes a sentence with a figure that a test found; all of them are printed behind the results."""
     return request.config.stash.setdefault(_FIGURES, []).append
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # Where several processes share the tests, each hands its figures to the one that prints.
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["figures"] = session.config.stash.get(_FIGURES, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    told = getattr(node, "workeroutput", {}).get("figures", [])
+    node.config.stash.setdefault(_FIGURES, []).extend(told)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
