@@ -58,6 +58,7 @@ def play(page: Path, folder: Path) -> list[str]:
     return ran
 
 
+@pytest.mark.timeout(300)  # a command after the other, each within its own bound
 def test_the_examples_of_the_readme_work(tmp_path: Path) -> None:
     clocks, python = play(ROOT / "README.md", tmp_path)
     assert run(tmp_path, "luthier", "check") == "ok\n"
@@ -69,6 +70,7 @@ def test_the_examples_of_the_readme_work(tmp_path: Path) -> None:
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
+@pytest.mark.timeout(300)  # a command after the other, each within its own bound
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 def test_the_examples_of_a_page_work(page: Path, tmp_path: Path) -> None:
     play(page, tmp_path)
