@@ -28,7 +28,7 @@ from luthier.govern.storing import asked
 from luthier.text import near
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Coroutine, Iterable
 
     from luthier.clock import Clock
     from luthier.connect import StateStore
@@ -57,7 +57,7 @@ class Approvals:
         What is void and has suspended a run is told of as `expired`, until that goes on. What cannot be read
         is nobody's request, and is left out.
         """
-        rows = await asked(self._clock, lambda: self._state.list(KIND))
+        rows = await asked(self._clock, self._state, lambda: self._state.list(KIND))
         requests = []
         for row in rows.values():
             with suppress(ValueError):
@@ -167,7 +167,9 @@ class Approvals:
     async def put(self, request: Request) -> None:
         """Keep a new request."""
         if not await asked(
-            self._clock, lambda: self._state.swap(KIND, request.id, None, msgspec.to_builtins(request))
+            self._clock,
+            self._state,
+            lambda: self._state.swap(KIND, request.id, None, msgspec.to_builtins(request)),
         ):
             raise RuntimeError(f"the id {request.id} is taken")
 
@@ -178,20 +180,22 @@ class Approvals:
 
     async def read(self, id: str) -> Request | None:
         """A request as it stands. Raises ValueError where it cannot be read."""
-        row = await asked(self._clock, lambda: self._state.get(KIND, id))
+        row = await asked(self._clock, self._state, lambda: self._state.get(KIND, id))
         return None if row is None else read_request(row)
 
     async def swap(self, request: Request, new: Request | None) -> bool:
         """Put another in its place, or take it away: once, however many try."""
         own, other = msgspec.to_builtins(request), None if new is None else msgspec.to_builtins(new)
-        swapped = await asked(self._clock, lambda: self._state.swap(KIND, request.id, own, other))
+        swapped = await asked(
+            self._clock, self._state, lambda: self._state.swap(KIND, request.id, own, other)
+        )
         self._changed.set()
         self._changed = asyncio.Event()
         return swapped
 
-    async def changed(self) -> None:
-        """Wait until this process has decided something; others are not heard of."""
-        await self._changed.wait()
+    def changed(self) -> Coroutine[Any, Any, object]:
+        """Waits until this process has decided something since the asking; others are not heard of."""
+        return self._changed.wait()
 
     @staticmethod
     def new_id() -> str:

@@ -260,7 +260,7 @@ class PinBook:
         """A store in memory keeps nobody waiting; another one is asked beside the loop."""
         if isinstance(self._store, MemoryState):
             return function(*arguments)
-        return await asked(self._clock, partial(function, *arguments))
+        return await asked(self._clock, self._store, partial(function, *arguments))
 
 
 def _decided(server: str, tool: pins.Reviewed, by: str, via: str) -> Decided:

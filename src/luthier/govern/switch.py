@@ -67,19 +67,19 @@ class Switches:
 
     async def list(self) -> tuple[Off, ...]:
         """What is off, in the order of its names."""
-        rows = await asked(self._clock, lambda: self._state.list(KIND))
+        rows = await asked(self._clock, self._state, lambda: self._state.list(KIND))
         return tuple(_read(what, row) for what, row in rows.items())
 
     async def disable(self, what: str, *, by: str = "operator", via: str = "python") -> None:
         """Turn off `server:ID` or `agent:NAME`."""
         row = {"at": self._clock.now(), "by": f"{by} ({via})"}
         async with written_first(self._audit, _said(what, "disabled", by, via)):
-            await asked(self._clock, lambda: self._state.put(KIND, what, row))
+            await asked(self._clock, self._state, lambda: self._state.put(KIND, what, row))
 
     async def enable(self, what: str, *, by: str = "operator", via: str = "python") -> None:
         """Turn it on again. What was not off stays as it is."""
         async with written_first(self._audit, _said(what, "enabled", by, via)):
-            await asked(self._clock, lambda: self._state.delete(KIND, what))
+            await asked(self._clock, self._state, lambda: self._state.delete(KIND, what))
 
 
 def _said(what: str, to: str, by: str, via: str) -> Switched:
@@ -140,9 +140,9 @@ class KillSwitch:
     async def look(self) -> None:
         """See what is off now, and cut off the calls under way of what was not off before."""
         began = self._clock.monotonic()
-        revision = await asked(self._clock, self._state.revision)
+        revision = await asked(self._clock, self._state, self._state.revision)
         if revision != self._revision:
-            off = frozenset(await asked(self._clock, lambda: self._state.list(KIND)))
+            off = frozenset(await asked(self._clock, self._state, lambda: self._state.list(KIND)))
             new, self.off, self._revision = off - self.off, off, revision
             for what in sorted(new):
                 self._cut(what)

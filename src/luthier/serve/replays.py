@@ -34,11 +34,11 @@ class Replays:
 
     async def first(self, proof: Proof) -> bool:
         """Whether it was never used; from now on it was. Raises StoreError."""
-        return await asked(self._clock, lambda: self._first(proof))
+        return await asked(self._clock, self._state, lambda: self._first(proof))
 
     async def forget(self, proof: Proof) -> None:
         """Let it in once more, as nothing came of it. Raises StoreError."""
-        await asked(self._clock, lambda: self._state.delete(KIND, proof.key))
+        await asked(self._clock, self._state, lambda: self._state.delete(KIND, proof.key))
 
     def _first(self, proof: Proof) -> bool:
         with self._turn:
