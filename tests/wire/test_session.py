@@ -308,6 +308,22 @@ async def test_a_list_without_end_is_ended() -> None:
     assert "1000 pages" in told[0]
 
 
+async def test_a_list_that_takes_too_long_is_told_of_with_all_its_time() -> None:
+    held: list[tuple[MemoryTransport, dict[str, Any]]] = []
+    server = Odd({"tools/list": lambda *asked: held.append(asked)}, era="2025-11-25")
+    clock = FakeClock()
+    session = await session_to(server, clock=clock)
+    listing = asyncio.ensure_future(session.list_tools(timeout=5))
+    await settle()
+    await clock.advance(4)
+    answer(*held[0], {"result": {"tools": [], "nextCursor": "2"}})
+    await settle()
+    await clock.advance(1)
+    with pytest.raises(CallTimeoutError, match="did not answer tools/list within 5 s"):
+        await bounded(listing)
+    assert len(held) == 2
+
+
 async def test_a_bad_definition_is_dropped_and_told_of_in_the_manifest() -> None:
     server = MemoryServer(
         "m", {"good": 1, "bad": 2}, definitions={"bad": {"inputSchema": None}, "good": {"outputSchema": 5}}

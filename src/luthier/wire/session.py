@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from luthier._version import __version__
-from luthier.errors import ProtocolError, WireError
+from luthier.errors import CallTimeoutError, ProtocolError, WireError
 from luthier.secrets import Secret
 from luthier.tools import Manifest
 from luthier.wire.codec import value
@@ -126,13 +126,12 @@ class Session:
 
     async def list_tools(self, *, timeout: float | None) -> Manifest:
         """All pages of the tool list, in `timeout` seconds together."""
-        deadline = None if timeout is None else self._clock.monotonic() + timeout
+        began = self._clock.monotonic()
         listing = Listing(self.server, modern=self.modern)
         cursor: Any = None
         seen: set[str] = set()
         for _ in range(MAX_PAGES):
-            left = None if deadline is None else max(0.0, deadline - self._clock.monotonic())
-            page = await self._page(cursor, left)
+            page = await self._page(cursor, began, timeout)
             listing.add(page)
             cursor = page.next_cursor
             if cursor is None or cursor == "":
@@ -292,11 +291,19 @@ class Session:
     def _params(self) -> dict[str, Any]:
         return {"_meta": self._meta} if self._meta else {}
 
-    async def _page(self, cursor: Any, timeout: float | None) -> Page:
+    async def _page(self, cursor: Any, began: float, timeout: float | None) -> Page:
         params = self._params() | ({} if cursor is None else {"cursor": cursor})
+        left = None if timeout is None else max(0.0, began + timeout - self._clock.monotonic())
         try:
-            raw, _ = await self._link.request("tools/list", params, phase="list", timeout=timeout)
+            raw, _ = await self._link.request("tools/list", params, phase="list", timeout=left)
             page, _ = value(raw, page_decoder)
+        except CallTimeoutError as error:
+            if cursor is None:
+                raise
+            # The page had what was left, but it is the list that took so long.
+            request = Request(0, "tools/list", "", "list")
+            request.waited = self._clock.monotonic() - began
+            raise timed_out(self.server, request, sent=error.sent) from None
         except ProtocolError as error:
             if error.code == METHOD_NOT_FOUND and "tools" not in self.capabilities:
                 return page_decoder.decode(b'{"tools": []}')
